@@ -1,0 +1,1 @@
+//! From records to costs per request: one file for each question.

@@ -1,0 +1,166 @@
+//! What can be counted, in which unit, and what kind of number it is.
+
+/// Something that a request costs, or that a run is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Metric {
+    /// Good answers per second.
+    Throughput,
+    /// Time to the answer; label `quantile`: `0.5`, `0.9`, `0.99`, `0.999`, `mean`, `max`.
+    Latency,
+    /// Statements that completed.
+    PostgresExecutions,
+    /// ReadyForQuery messages: server cycles.
+    PostgresReadyForQuery,
+    /// Busy periods of owed answers; label `reason`.
+    PostgresFlights,
+    /// Flights that somebody waits for.
+    PostgresAwaitedFlights,
+    /// Flights of connection set-up.
+    PostgresSetUpFlights,
+    /// DataRow messages.
+    PostgresRows,
+    /// Bytes of protocol from client to server.
+    PostgresBytesSent,
+    /// Bytes of protocol from server to client.
+    PostgresBytesReceived,
+    /// ErrorResponse messages.
+    PostgresErrors,
+    /// New connections.
+    PostgresConnects,
+    /// Parse messages.
+    PostgresParses,
+    /// Commands, those of connection set-up apart.
+    RedisCommands,
+    /// Busy periods of owed replies.
+    RedisFlights,
+    /// Bytes of protocol from client to server.
+    RedisBytesSent,
+    /// Bytes of protocol from server to client.
+    RedisBytesReceived,
+    /// HTTP responses seen on the wire.
+    HttpResponses,
+    /// Bytes of HTTP from client to server.
+    HttpBytesSent,
+    /// Bytes of HTTP from server to client.
+    HttpBytesReceived,
+    /// Time in which an answer was owed; label `on`: `postgres`, `redis`. Idle machine.
+    Wait,
+    /// From the request to the first trip. Idle machine.
+    PhaseBefore,
+    /// Between trips. Idle machine.
+    PhaseBetween,
+    /// From the last answer to the response. Idle machine.
+    PhaseAfter,
+    /// System calls; label `name`, total without.
+    Syscalls,
+    /// Failed system calls; labels `name`, `errno`.
+    SyscallErrors,
+    /// Context switches; labels `kind`: `voluntary`, `involuntary`, and `process`.
+    ContextSwitches,
+    /// CPU time; label `process`.
+    CpuTime,
+    /// CPU time by phase; labels `process`, `phase`, `view`.
+    CpuPhase,
+    /// Heap blocks allocated.
+    AllocationsBlocks,
+    /// Heap bytes allocated.
+    AllocationsBytes,
+    /// Instructions executed in user space; label `function` for the top ones.
+    Instructions,
+    /// Resident memory; label `rule`: `highest CPU of six`, `median`, `peak`.
+    MemoryResident,
+    /// Proportional memory.
+    MemoryProportional,
+    /// What a probe cost the service; labels `probe`, `of`: `throughput`, `cpu`.
+    ObserverEffect,
+}
+
+/// What kind of number a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Two runs that differ have differed.
+    Exact,
+    /// A measurement with noise.
+    Noisy,
+    /// A share of samples.
+    Sampled,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Costs.
+    Smaller,
+    /// Rates.
+    Larger,
+}
+
+impl Metric {
+    /// Its name in results and on command lines.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// Its unit, as UCUM spells it: `s`, `By`, `1`, `1/s`.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        self.row().1
+    }
+
+    /// What kind of number it is.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        self.row().2
+    }
+
+    /// Which way is better.
+    #[must_use]
+    pub fn better(self) -> Better {
+        match self {
+            Self::Throughput => Better::Larger,
+            _ => Better::Smaller,
+        }
+    }
+
+    fn row(self) -> (&'static str, &'static str, Kind) {
+        use Kind::{Exact, Noisy, Sampled};
+        match self {
+            Self::Throughput => ("throughput", "1/s", Noisy),
+            Self::Latency => ("latency", "s", Noisy),
+            Self::PostgresExecutions => ("postgres.executions", "1", Exact),
+            Self::PostgresReadyForQuery => ("postgres.ready_for_query", "1", Exact),
+            Self::PostgresFlights => ("postgres.flights", "1", Exact),
+            Self::PostgresAwaitedFlights => ("postgres.awaited_flights", "1", Exact),
+            Self::PostgresSetUpFlights => ("postgres.set_up_flights", "1", Exact),
+            Self::PostgresRows => ("postgres.rows", "1", Exact),
+            Self::PostgresBytesSent => ("postgres.bytes_sent", "By", Exact),
+            Self::PostgresBytesReceived => ("postgres.bytes_received", "By", Exact),
+            Self::PostgresErrors => ("postgres.errors", "1", Exact),
+            Self::PostgresConnects => ("postgres.connects", "1", Exact),
+            Self::PostgresParses => ("postgres.parses", "1", Exact),
+            Self::RedisCommands => ("redis.commands", "1", Exact),
+            Self::RedisFlights => ("redis.flights", "1", Exact),
+            Self::RedisBytesSent => ("redis.bytes_sent", "By", Exact),
+            Self::RedisBytesReceived => ("redis.bytes_received", "By", Exact),
+            Self::HttpResponses => ("http.responses", "1", Exact),
+            Self::HttpBytesSent => ("http.bytes_sent", "By", Exact),
+            Self::HttpBytesReceived => ("http.bytes_received", "By", Exact),
+            Self::Wait => ("wait", "s", Noisy),
+            Self::PhaseBefore => ("phase.before", "s", Noisy),
+            Self::PhaseBetween => ("phase.between", "s", Noisy),
+            Self::PhaseAfter => ("phase.after", "s", Noisy),
+            Self::Syscalls => ("syscalls", "1", Noisy),
+            Self::SyscallErrors => ("syscalls.errors", "1", Noisy),
+            Self::ContextSwitches => ("context_switches", "1", Noisy),
+            Self::CpuTime => ("cpu.time", "s", Noisy),
+            Self::CpuPhase => ("cpu.phase", "s", Sampled),
+            Self::AllocationsBlocks => ("allocations.blocks", "1", Exact),
+            Self::AllocationsBytes => ("allocations.bytes", "By", Exact),
+            Self::Instructions => ("instructions", "1", Exact),
+            Self::MemoryResident => ("memory.resident", "By", Noisy),
+            Self::MemoryProportional => ("memory.proportional", "By", Noisy),
+            Self::ObserverEffect => ("observer_effect", "1", Noisy),
+        }
+    }
+}

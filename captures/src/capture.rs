@@ -1,0 +1,127 @@
+//! Opening what is on disk: the only file of this crate that reads it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use crate::lap::Lap;
+use crate::manifest::Manifest;
+use crate::request_log::Slot;
+use crate::run_dir;
+use crate::run_record::RunRecord;
+use crate::version::UnknownVersion;
+
+/// Why a file of a run or of a capture could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file cannot be read at all.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A line is not what it should be; the last line of a killed writer is forgiven.
+    #[error("{} line {line} is not a valid record", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// 1-based.
+        line: u64,
+        /// What was expected.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Written by an Assay whose format this one does not read.
+    #[error("{}: {source}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Too old or too new.
+        #[source]
+        source: UnknownVersion,
+    },
+}
+
+/// How much is read at once: large enough to be as fast as `cat`, small enough to stay in cache.
+const CHUNK: usize = 256 * 1024;
+
+/// Reads a file once, front to back, and hands each chunk to `feed`.
+pub fn feed_file(path: &Path, mut feed: impl FnMut(&[u8])) -> Result<(), OpenError> {
+    let unreadable = |source| OpenError::Unreadable { path: path.to_path_buf(), source };
+    let mut file = File::open(path).map_err(unreadable)?;
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match file.read(&mut chunk) {
+            Ok(0) => return Ok(()),
+            Ok(length) => feed(&chunk[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(unreadable(error)),
+        }
+    }
+}
+
+/// Reads `run.json` of a run directory.
+pub fn run_record(run: &Path) -> Result<RunRecord, OpenError> {
+    let path = run.join(run_dir::RUN_RECORD);
+    let record: RunRecord = json(&path)?;
+    record.version.check().map_err(|source| OpenError::Version { path, source })?;
+    Ok(record)
+}
+
+/// Reads the manifest of a capture folder.
+pub fn manifest(folder: &Path) -> Result<Manifest, OpenError> {
+    let path = folder.join(run_dir::MANIFEST);
+    let manifest: Manifest = json(&path)?;
+    manifest.version.check().map_err(|source| OpenError::Version { path, source })?;
+    Ok(manifest)
+}
+
+/// Reads the laps of one pass of a run directory; none where the pass did not begin.
+pub fn laps(run: &Path, pass: &str) -> Result<Vec<Lap>, OpenError> {
+    json_lines(&run.join(run_dir::pass(pass)).join(run_dir::LAPS))
+}
+
+/// Reads the request log in a route's folder.
+pub fn requests(folder: &Path) -> Result<Vec<Slot>, OpenError> {
+    json_lines(&folder.join(run_dir::REQUESTS))
+}
+
+fn json<T: DeserializeOwned>(path: &Path) -> Result<T, OpenError> {
+    let text = read(path)?;
+    serde_json::from_slice(&text).map_err(|source| OpenError::Malformed {
+        path: path.to_path_buf(),
+        line: source.line() as u64,
+        source,
+    })
+}
+
+/// One record a line. A file that is not there has none; a torn last line is left out.
+pub fn json_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, OpenError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = read(path)?;
+    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let mut records = Vec::new();
+    for (index, line) in text[..whole].split(|&byte| byte == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        let record = serde_json::from_slice(line).map_err(|source| OpenError::Malformed {
+            path: path.to_path_buf(),
+            line: index as u64 + 1,
+            source,
+        })?;
+        records.push(record);
+    }
+    Ok(records)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
+    std::fs::read(path).map_err(|source| OpenError::Unreadable { path: path.to_path_buf(), source })
+}

@@ -1,0 +1,161 @@
+//! `laps.jsonl`: one record for each timed interval of one subject on one route.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Moment, Nanos, Span};
+
+/// One lap, as the load driver saw it. All of its requests were answered, and the service's
+/// connections were quiet again, before it ended: so what a capture holds between `span.start`
+/// and `span.end` was caused by these requests or by nobody.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lap {
+    /// The pass: `fair`, `wire`, `serial`, `syscalls`, `cpu`, `allocations`.
+    pub pass: String,
+    /// Name of the subject.
+    pub subject: String,
+    /// Name of its variant.
+    pub variant: String,
+    /// Name of the route.
+    pub route: String,
+    /// The round that it belongs to, 0-based.
+    pub round: u32,
+    /// Its place in the order of the pass, 0-based, over all subjects and routes.
+    pub order: u32,
+    /// Whether the probe of the pass was recording.
+    pub probe: ProbeState,
+    /// How requests were sent.
+    pub load: Load,
+    /// From before the first request until everything was quiet.
+    pub span: Span,
+    /// When the last request had been sent: rates count answers up to here.
+    pub sent_until: Moment,
+    /// Answers up to `sent_until`, whatever their status.
+    pub answered_in_time: u64,
+    /// All requests sent; each was answered or is among `errors`.
+    pub requests: u64,
+    /// Answers with a 2xx status and the expected body.
+    pub good: u64,
+    /// Answers with another status.
+    pub non_2xx: u64,
+    /// 2xx answers whose body was not the expected one.
+    pub mismatched: u64,
+    /// Requests without an answer, by kind of error (`connect`, `reset`, `timeout`, `closed`).
+    pub errors: BTreeMap<String, u64>,
+    /// Bytes of response bodies.
+    pub body_bytes: u64,
+    /// Latency of all answers, from the send (closed) or the intended start (fixed rate).
+    pub latency: Latency,
+    /// Statements that `pg_stat_statements` counted for the subject during the lap.
+    pub postgres_calls: Option<u64>,
+    /// The captures that cover this lap: probe name → folder, relative to the run directory.
+    pub captures: BTreeMap<String, String>,
+}
+
+impl Lap {
+    /// Answers per second up to `sent_until`.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        let length = self.sent_until.since(self.span.start).unwrap_or_default();
+        if length == Nanos(0) { 0.0 } else { self.answered_in_time as f64 / length.seconds() }
+    }
+
+    /// Whether every request got a good answer.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.good == self.requests
+    }
+}
+
+/// Whether a pass's probe was recording during a lap; passes alternate to learn its cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProbeState {
+    /// The pass has no probe but the reading of process clocks.
+    None,
+    /// Recording.
+    On,
+    /// Started, but switched off for this lap.
+    Off,
+}
+
+/// How requests are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "mode")]
+pub enum Load {
+    /// Each connection sends its next request when it has its answer.
+    Closed {
+        /// Connections kept open.
+        connections: u32,
+    },
+    /// Requests start on a schedule, whether earlier ones were answered or not.
+    FixedRate {
+        /// Connections kept open.
+        connections: u32,
+        /// Requests per second.
+        rate: f64,
+    },
+    /// One request at a time, the next when the service's connections have been quiet for `gap`.
+    Serial {
+        /// The quiet time.
+        gap: Nanos,
+    },
+}
+
+/// A latency distribution.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Exact smallest.
+    pub min: Nanos,
+    /// Exact largest.
+    pub max: Nanos,
+    /// Exact mean, ns.
+    pub mean: f64,
+    /// `(highest equivalent value in ns, count)` of each non-empty bucket, ascending; relative
+    /// width at most 0.1 %.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+impl Latency {
+    /// How many values it holds.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The smallest bucket bound with at least the share `quantile` (0..=1) of all values at or
+    /// below it; `None` when empty.
+    #[must_use]
+    pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
+        let wanted = ((quantile * self.count() as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for &(bound, count) in &self.buckets {
+            seen += count;
+            if seen >= wanted {
+                return Some(Nanos(bound.min(self.max.0)));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_the_bound_of_the_bucket_that_reaches_it() {
+        let latency = Latency {
+            min: Nanos(10),
+            max: Nanos(95),
+            mean: 30.0,
+            buckets: vec![(10, 50), (20, 40), (100, 10)],
+        };
+        assert_eq!(latency.quantile(0.5), Some(Nanos(10)));
+        assert_eq!(latency.quantile(0.51), Some(Nanos(20)));
+        assert_eq!(latency.quantile(0.9), Some(Nanos(20)));
+        assert_eq!(latency.quantile(0.99), Some(Nanos(95)));
+        assert_eq!(Latency::default().quantile(0.5), None);
+    }
+}

@@ -1,0 +1,16 @@
+//! The formats on disk and how to read them: what the probes record, what foreign tools record,
+//! and the run directory that holds it all.
+//!
+//! Nothing here but [`capture`] and [`run_dir`] touches a file; parsers take bytes and deliver
+//! records and problems to a [`parsed::Sink`].
+
+pub mod capture;
+pub mod ids;
+pub mod lap;
+pub mod manifest;
+pub mod parsed;
+pub mod request_log;
+pub mod run_dir;
+pub mod run_record;
+pub mod units;
+pub mod version;

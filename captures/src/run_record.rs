@@ -1,0 +1,102 @@
+//! `run.json`: what was run, on what, and whether it reached its end.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::manifest::Status;
+use crate::units::{Moment, Nanos};
+use crate::version::FormatVersion;
+
+/// The record of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Version of the run directory's format.
+    pub version: FormatVersion,
+    /// Version of the assay that wrote it.
+    pub assay: String,
+    /// `recording` until the last step; then `complete` or `incomplete`.
+    pub status: Status,
+    /// Why it is incomplete, in one line.
+    pub reason: Option<String>,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The command that repeats the run.
+    pub command: Vec<String>,
+    /// When it began.
+    pub started: Moment,
+    /// When it ended.
+    pub ended: Option<Moment>,
+    /// The arms of the comparison, the reference first.
+    pub arms: Vec<Arm>,
+    /// The routes, in the experiment's order.
+    pub routes: Vec<Route>,
+    /// The services that subjects talked to.
+    pub services: Vec<Service>,
+    /// Connections of the closed load.
+    pub connections: u32,
+    /// CPU sets: `app`, `services`, `load` → list of CPUs, such as `0` or `0-3`.
+    pub pinning: BTreeMap<String, String>,
+    /// Facts about the machine: `cpu`, `cores`, `memory`, `kernel`, `distribution`, …
+    pub machine: BTreeMap<String, String>,
+    /// Versions of tools: `rustc`, `postgres`, `redis`, `strace`, `perf`, …
+    pub versions: BTreeMap<String, String>,
+    /// What happened to each pass.
+    pub passes: Vec<Pass>,
+    /// Median of 2,000 `SELECT 1` on one connection.
+    pub select_1: Option<Nanos>,
+    /// What a reader must know about the whole run, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One subject in one variant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arm {
+    /// Name of the subject.
+    pub subject: String,
+    /// Name of the variant.
+    pub variant: String,
+    /// What tables print above its column.
+    pub title: String,
+    /// Environment of the variant, as the experiment gives it (no secrets: templates unexpanded).
+    pub environment: BTreeMap<String, String>,
+}
+
+/// One route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    /// Its name.
+    pub name: String,
+    /// HTTP method.
+    pub method: String,
+    /// Path template, such as `/post/{slug}`.
+    pub path: String,
+    /// SQL statements that the page may use.
+    pub query_budget: Option<u32>,
+}
+
+/// One service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Service {
+    /// `postgres` or `redis`.
+    pub kind: String,
+    /// What it says its version is.
+    pub version: String,
+    /// TCP port.
+    pub port: u16,
+    /// Whether Assay started it for this run.
+    pub private: bool,
+    /// Settings that were asked for.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// One pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pass {
+    /// Its name.
+    pub name: String,
+    /// Whether it reached its end.
+    pub status: Status,
+    /// Why it failed or was left out, in one line.
+    pub reason: Option<String>,
+}

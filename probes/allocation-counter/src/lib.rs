@@ -1,0 +1,1 @@
+//! Counts heap allocations of any dynamically linked program: load it with `LD_PRELOAD`.

@@ -1,0 +1,1 @@
+//! What the probe binaries share: their command line and their session.

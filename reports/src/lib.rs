@@ -1,0 +1,1 @@
+//! One `Report` value, many renderers. Never computes.
