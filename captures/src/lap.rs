@@ -41,7 +41,8 @@ pub struct Lap {
     pub non_2xx: u64,
     /// 2xx answers whose body was not the expected one.
     pub mismatched: u64,
-    /// Requests without an answer, by kind of error (`connect`, `reset`, `timeout`, `closed`).
+    /// Requests without an answer, by kind of error (`connect`, `reset`, `timeout`, `closed`,
+    /// `protocol`, and `unsent` where a fixed rate was too high to send them all).
     pub errors: BTreeMap<String, u64>,
     /// Bytes of response bodies.
     pub body_bytes: u64,
@@ -49,6 +50,9 @@ pub struct Lap {
     pub latency: Latency,
     /// Statements that `pg_stat_statements` counted for the subject during the lap.
     pub postgres_calls: Option<u64>,
+    /// What the load driver itself used: a driver short of CPU makes every rate a lower bound.
+    #[serde(default)]
+    pub generator: Option<Generator>,
     /// The captures that cover this lap: probe name → folder, relative to the run directory.
     pub captures: BTreeMap<String, String>,
 }
@@ -66,6 +70,15 @@ impl Lap {
     pub fn is_clean(&self) -> bool {
         self.good == self.requests
     }
+}
+
+/// What the load driver's thread used during a lap, from the kernel's clocks of that thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generator {
+    /// CPU time.
+    pub cpu: Nanos,
+    /// Time in which it could have run but waited for a CPU; `None` where the kernel does not say.
+    pub run_queue_wait: Option<Nanos>,
 }
 
 /// Whether a pass's probe was recording during a lap; passes alternate to learn its cost.
