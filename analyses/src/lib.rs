@@ -7,3 +7,13 @@ pub mod cost;
 pub mod costs;
 pub mod metric;
 pub mod window;
+
+pub mod interval;
+pub mod verdict;
+
+pub mod compare;
+pub mod findings;
+pub mod holm;
+pub mod observer;
+pub mod ping_price;
+pub mod spread;

@@ -1,1 +1,3 @@
 //! One `Report` value, many renderers. Never computes.
+
+pub mod report;

@@ -1,0 +1,88 @@
+//! Everything that a report shows, as one plain value. Each renderer is a function of it, so no
+//! two can disagree.
+
+use std::collections::BTreeMap;
+
+use assay_analyses::compare::{ArmName, Comparison};
+use assay_analyses::cost::Cost;
+use assay_analyses::findings::Finding;
+use assay_analyses::observer::ObserverEffect;
+use assay_analyses::ping_price::PingPrice;
+use assay_captures::lap::Lap;
+use assay_captures::run_record::RunRecord;
+
+/// One run, analysed.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What was run and on what: experiment, arms (the reference first), routes, machine,
+    /// versions, pinning, passes with reasons, notes. Copied from `run.json` as it is.
+    pub run: RunRecord,
+    /// Every cost of every arm, route and pass, in any order; renderers pick and sort.
+    pub costs: Vec<Cost>,
+    /// Each arm against the reference, noisy and exact ones, already corrected for the number of
+    /// cells.
+    pub comparisons: Vec<Comparison>,
+    /// What a saved round trip is worth.
+    pub ping_prices: Vec<PingPrice>,
+    /// Conclusions, the most important first.
+    pub findings: Vec<Finding>,
+    /// What the instruments say about themselves and about each other.
+    pub checks: Vec<Check>,
+    /// What each probe cost the service.
+    pub observer_effects: Vec<ObserverEffect>,
+    /// The laps of all passes, as the load driver wrote them.
+    pub laps: Vec<Lap>,
+    /// CPU seconds per request of fair laps, by [`Lap::order`] and process (`subject`,
+    /// `postgres`, `redis`, `load`): shown with the laps in results.
+    pub lap_cpu: BTreeMap<u32, BTreeMap<String, f64>>,
+    /// Where things are, as the reader should see them.
+    pub paths: Paths,
+}
+
+/// One check: a capture's own integrity counter, or two sources against each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// The pass that it belongs to, such as `wire`.
+    pub pass: String,
+    /// The arm; `None` when it is about the whole pass.
+    pub arm: Option<ArmName>,
+    /// Name of the route; `None` when it is about all.
+    pub route: Option<String>,
+    /// Folder of the capture, relative to the run directory.
+    pub capture: Option<String>,
+    /// What is counted, as a plural noun phrase: `packets dropped`, `responses on the wire`,
+    /// `statements by pg_stat_statements`. Checks with the same pass and words are summed in
+    /// tables.
+    pub counted: String,
+    /// How many there were.
+    pub found: f64,
+    /// How many there should be: 0 for drops and gaps.
+    pub expected: f64,
+    /// What the expectation comes from, such as `responses the driver received`; empty when it
+    /// is zero.
+    pub against: String,
+    /// What follows.
+    pub outcome: Outcome,
+}
+
+/// What follows from a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As it should be.
+    Holds,
+    /// Not as it should be, and what that means for the figures, in one sentence.
+    Broken(String),
+    /// Could not be checked, and why.
+    NotChecked(String),
+}
+
+/// Where things are. Printed as they stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Paths {
+    /// The run directory.
+    pub run: String,
+    /// `results.json`.
+    pub results: String,
+    /// `tables.md`.
+    pub tables: String,
+}
