@@ -1,0 +1,33 @@
+# What `just` alone prints
+default:
+    @just --list --unsorted
+
+# The main job: measure the blog that ships and print what one request costs
+demo *args:
+    cargo run --release --locked -p assay -- demo {{ args }}
+
+# All tests: everything in `check`, then the subjects' own
+test: check test-subjects
+
+# What every change must pass, in the order it fails fastest
+check: fmt-check lint unit docs
+
+# Refuse code that rustfmt would change
+fmt-check:
+    cargo fmt --all --check
+
+# Refuse warnings
+lint:
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Tests of the workspace, the end-to-end ones among them
+unit *args:
+    cargo test --workspace --locked {{ args }}
+
+# Refuse broken documentation
+docs:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+
+# Tests of the subjects that ship, each in its own workspace
+test-subjects:
+    cd lab/experiments/blog/subjects/axum-sqlx && cargo test --release --locked
