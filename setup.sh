@@ -21,6 +21,10 @@ have redis-server || need redis-server
 have strace || need strace
 have perf || need linux-perf
 have valgrind || need valgrind
+# Clients of the end-to-end tests.
+system_python() { /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
+system_python asyncpg || need python3-asyncpg
+system_python psycopg || need python3-psycopg
 
 # Package scripts would start the servers; Assay starts private ones of its own. The file that
 # holds them back is put there for the installation only.
