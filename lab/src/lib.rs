@@ -1,0 +1,14 @@
+//! The laboratory: experiments, services, subjects, load driver, and the supervision of probes.
+//!
+//! It starts probe programs and never links them; what they recorded is read back from the run
+//! directory only.
+
+pub mod child;
+pub mod experiment;
+pub mod pinning;
+pub mod probes_build;
+pub mod processes;
+pub mod run;
+pub mod services;
+pub mod subject;
+pub mod ui;

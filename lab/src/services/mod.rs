@@ -1,0 +1,62 @@
+//! Postgres and Redis: private throwaway instances, or real ones given by URL.
+
+pub mod postgres;
+pub mod redis;
+
+use std::collections::BTreeMap;
+
+use assay_captures::ids::{Pid, Port, Role};
+use assay_captures::run_record;
+
+pub use postgres::Postgres;
+pub use redis::Redis;
+
+/// The services of a run.
+#[derive(Debug, Default)]
+pub struct Services {
+    /// Postgres, when the experiment has one.
+    pub postgres: Option<Postgres>,
+    /// Redis, when the experiment has one.
+    pub redis: Option<Redis>,
+}
+
+impl Services {
+    /// Who is running, for probes and the run record.
+    pub fn running(&self) -> impl Iterator<Item = &RunningService> {
+        let postgres = self.postgres.iter().map(|postgres| &postgres.service);
+        let redis = self.redis.iter().map(|redis| &redis.service);
+        postgres.chain(redis)
+    }
+}
+
+/// A service that subjects talk to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningService {
+    /// Postgres or Redis.
+    pub role: Role,
+    /// TCP port.
+    pub port: Port,
+    /// The server's first process: the postmaster, for Postgres. `None` for a service given by
+    /// URL whose process is not on this machine or cannot be seen.
+    pub pid: Option<Pid>,
+    /// What it says its version is.
+    pub version: String,
+    /// Whether Assay started it for this run.
+    pub private: bool,
+    /// Settings that were asked for.
+    pub settings: BTreeMap<String, String>,
+}
+
+impl RunningService {
+    /// As the run record holds it.
+    #[must_use]
+    pub fn record(&self) -> run_record::Service {
+        run_record::Service {
+            kind: self.role.word().to_owned(),
+            version: self.version.clone(),
+            port: self.port.0,
+            private: self.private,
+            settings: self.settings.clone(),
+        }
+    }
+}
