@@ -5,6 +5,7 @@
 
 pub mod child;
 pub mod experiment;
+pub mod load;
 pub mod pinning;
 pub mod probes_build;
 pub mod processes;
