@@ -13,4 +13,5 @@ pub mod request_log;
 pub mod run_dir;
 pub mod run_record;
 pub mod units;
+pub mod usage;
 pub mod version;

@@ -75,3 +75,4 @@ pub mod clock;
 pub mod events;
 pub mod processes;
 pub mod session;
+pub mod usage;

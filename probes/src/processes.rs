@@ -14,22 +14,23 @@ use crate::clock;
 ///
 /// A descendant that comes and goes between two refreshes is never seen; its CPU time is still
 /// counted once its parent has waited for it, as `getrusage(RUSAGE_CHILDREN)` would.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ProcessTree {
     roots: Vec<Pid>,
     members: BTreeMap<Pid, Member>,
     /// CPU time of members that have gone, in so far as it is known.
     gone_cpu: Nanos,
     exited: u64,
-    first: bool,
+    unseen: u64,
     text: Vec<u8>,
 }
 
 /// What is remembered of a live member.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Member {
     stat: Stat,
     cpu: Nanos,
+    threads: Vec<Tid>,
 }
 
 /// What a look at the tree has shown.
@@ -45,14 +46,7 @@ impl ProcessTree {
     /// The tree under these roots; empty until the first refresh.
     #[must_use]
     pub fn new(roots: &[Pid]) -> Self {
-        Self {
-            roots: roots.to_vec(),
-            members: BTreeMap::new(),
-            gone_cpu: Nanos(0),
-            exited: 0,
-            first: true,
-            text: Vec::new(),
-        }
+        Self { roots: roots.to_vec(), ..Self::default() }
     }
 
     /// Looks again: who is there, and how much CPU time each has used.
@@ -66,8 +60,8 @@ impl ProcessTree {
                 continue;
             }
             let Some(member) = self.look(pid) else { continue };
+            self.children(pid, &member.threads, &mut pending);
             now.insert(pid, member);
-            self.children(pid, &mut pending);
         }
         self.account(now)
     }
@@ -98,13 +92,16 @@ impl ProcessTree {
         self.exited
     }
 
-    /// The threads of a member.
+    /// How many descendants, at least, have come and gone between two looks: their parents have
+    /// waited for time that no member had used.
     #[must_use]
-    pub fn threads(pid: Pid) -> Vec<Tid> {
-        let Ok(entries) = fs::read_dir(format!("/proc/{}/task", pid.0)) else { return Vec::new() };
-        entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok().map(Tid))
-            .collect()
+    pub fn unseen(&self) -> u64 {
+        self.unseen
+    }
+
+    /// The live processes with their threads, as of the last look.
+    pub fn threads(&self) -> impl Iterator<Item = (Pid, &[Tid])> {
+        self.members.iter().map(|(pid, member)| (*pid, member.threads.as_slice()))
     }
 
     /// What is known of a live process now; a number that has been given to a new process since
@@ -112,7 +109,7 @@ impl ProcessTree {
     fn look(&mut self, pid: Pid) -> Option<Member> {
         read(&format!("/proc/{}/stat", pid.0), &mut self.text)?;
         let stat = Stat::parse(&self.text)?;
-        let known = self.members.get(&pid).copied();
+        let known = self.members.get(&pid);
         let same = known.filter(|known| known.stat.started == stat.started);
         // A number that was a member's and has been given away is nobody's we know, unless it is
         // found again as somebody's child.
@@ -122,11 +119,13 @@ impl ProcessTree {
         let before = same.map(|known| known.cpu).unwrap_or_default();
         // A zombie may have no clock any more: then its last reading stands.
         let cpu = clock::process_cpu(pid).unwrap_or(before).max(before);
-        Some(Member { stat, cpu })
+        // Most processes of a server that forks have one thread: no folder need be listed.
+        let threads = if stat.threads == 1 { vec![Tid(pid.0)] } else { threads(pid) };
+        Some(Member { stat, cpu, threads })
     }
 
-    fn children(&mut self, pid: Pid, found: &mut Vec<Pid>) {
-        for tid in Self::threads(pid) {
+    fn children(&mut self, pid: Pid, threads: &[Tid], found: &mut Vec<Pid>) {
+        for tid in threads {
             let path = format!("/proc/{}/task/{}/children", pid.0, tid.0);
             if read(&path, &mut self.text).is_some() {
                 let text = String::from_utf8_lossy(&self.text);
@@ -156,16 +155,15 @@ impl ProcessTree {
                 continue;
             };
             let waited = new.stat.children_cpu.0.saturating_sub(old.stat.children_cpu.0);
-            let (read, inherited) = lost.remove(&pid).unwrap_or_default();
+            let gone = lost.remove(&pid);
+            let (read, inherited) = gone.unwrap_or_default();
+            self.unseen += u64::from(gone.is_none() && waited > 0);
             // Either may be the smaller: ticks are rounded down and parents may not wait, while
             // the last reading lacks what came after it.
             self.gone_cpu.0 += waited.saturating_sub(inherited).max(read);
         }
         self.gone_cpu.0 += lost.values().map(|(read, _)| read).sum::<u64>();
         self.exited += change.vanished.len() as u64;
-        if std::mem::take(&mut self.first) {
-            self.exited = 0;
-        }
         self.members = now;
         change
     }
@@ -178,6 +176,8 @@ struct Stat {
     parent: Pid,
     /// Fields 16 and 17: user and system time of descendants that have been waited for.
     children_cpu: Nanos,
+    /// Field 20.
+    threads: u64,
     /// Field 22, in ticks since boot: with the pid it names a process for good.
     started: u64,
 }
@@ -191,14 +191,20 @@ impl Stat {
         let parent = fields.nth(1)?.parse().ok()?;
         let user: u64 = fields.nth(11)?.parse().ok()?;
         let system: u64 = fields.next()?.parse().ok()?;
-        let started = fields.nth(4)?.parse().ok()?;
+        let threads = fields.nth(2)?.parse().ok()?;
+        let started = fields.nth(1)?.parse().ok()?;
         let children_cpu = Nanos((user + system).saturating_mul(1_000_000_000 / ticks()));
-        Some(Self { parent: Pid(parent), children_cpu, started })
+        Some(Self { parent: Pid(parent), children_cpu, threads, started })
     }
 }
 
+fn threads(pid: Pid) -> Vec<Tid> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{}/task", pid.0)) else { return Vec::new() };
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok().map(Tid)).collect()
+}
+
 /// Clock ticks per second, as /proc counts them.
-fn ticks() -> u64 {
+pub(crate) fn ticks() -> u64 {
     // Asking the C library is a table look-up; 100 is what every architecture of today says.
     // SAFETY: no pointers.
     u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1)
@@ -224,7 +230,7 @@ mod tests {
         let stat = Stat::parse(text).unwrap();
         assert_eq!(stat.parent, Pid(42));
         assert_eq!(stat.children_cpu, Nanos(2_000_000_000));
-        assert_eq!(stat.started, 987);
+        assert_eq!((stat.threads, stat.started), (1, 987));
         assert_eq!(Stat::parse(b"7 (a) S 1"), None);
     }
 
