@@ -54,6 +54,11 @@ impl Series {
         self.0.values().flatten().copied()
     }
 
+    /// The rounds that have laps, ascending.
+    pub fn rounds(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.keys().copied()
+    }
+
     /// The median over all laps; `None` without laps.
     #[must_use]
     pub fn median(&self) -> Option<f64> {
