@@ -10,10 +10,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::cost::Labels;
+use crate::cost::{Figure, Labels};
 use crate::holm;
 use crate::interval::{Interval, median};
-use crate::metric::{Kind, Metric};
+use crate::metric::Metric;
 use crate::spread::Spread;
 use crate::verdict::{MARGIN, Verdict};
 
@@ -142,6 +142,25 @@ pub struct Comparison {
     pub doubts: Vec<String>,
 }
 
+impl Comparison {
+    /// The arm's amount less the reference's, in the metric's unit.
+    #[must_use]
+    pub fn difference(&self) -> f64 {
+        self.arm_amount - self.reference_amount
+    }
+
+    /// The relative change: from the paired rounds where there are any, from the two amounts
+    /// otherwise. `None` against a reference of zero.
+    #[must_use]
+    pub fn change(&self) -> Option<f64> {
+        match self.effect {
+            Some(effect) => Some(effect.change),
+            None if self.reference_amount == 0.0 => None,
+            None => Some(self.arm_amount / self.reference_amount - 1.0),
+        }
+    }
+}
+
 /// Mean log ratio of two series over the rounds that both have. `None` with fewer than two such
 /// rounds, or when a lap has no logarithm (a rate of zero).
 #[must_use]
@@ -261,8 +280,106 @@ fn demote(comparison: &mut Comparison, adjusted: f64, cells: usize) {
     }
 }
 
-/// The kind of comparison that a cost of this kind gets.
+/// Puts two noisy figures that no rounds pair side by side.
 #[must_use]
-pub fn is_exact(kind: Kind) -> bool {
-    kind == Kind::Exact
+pub fn side_by_side(
+    cell: Cell,
+    (reference, reference_figure): (&ArmName, Figure),
+    (arm, arm_figure): (&ArmName, Figure),
+) -> Comparison {
+    let overlap =
+        arm_figure.low <= reference_figure.high && reference_figure.low <= arm_figure.high;
+    Comparison {
+        cell,
+        reference: reference.clone(),
+        arm: arm.clone(),
+        reference_amount: reference_figure.value,
+        arm_amount: arm_figure.value,
+        effect: None,
+        verdict: Verdict::NotJudged { overlap },
+        spread: None,
+        doubts: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arm(variant: &str) -> ArmName {
+        ArmName { subject: "shop".into(), variant: variant.into() }
+    }
+
+    fn cell(route: &str) -> Cell {
+        Cell {
+            route: route.into(),
+            metric: Metric::Throughput,
+            labels: Labels::new(),
+            pass: "fair".into(),
+        }
+    }
+
+    fn series(values: &[f64]) -> Series {
+        (0..).zip(values.iter().copied()).collect()
+    }
+
+    fn compared(route: &str, reference: &[f64], other: &[f64]) -> Comparison {
+        let (a, b) = (arm("a"), arm("b"));
+        compare(cell(route), (&a, &series(reference)), (&b, &series(other))).unwrap()
+    }
+
+    // round      0     1     2     3
+    // reference  1000  1200  900   1100     drifts by a third …
+    // arm        1100  1320  990   1210     … and the arm with it: +10 % in each round
+    #[test]
+    fn drift_that_both_share_cancels() {
+        let reference = [1000.0, 1200.0, 900.0, 1100.0];
+        let comparison = compared("detail", &reference, &reference.map(|rate| rate * 1.1));
+        let effect = comparison.effect.unwrap();
+        assert!((effect.change - 0.1).abs() < 1e-9);
+        assert!(effect.half_width() < 1e-9);
+        assert_eq!((comparison.verdict, effect.rounds), (Verdict::Faster, 4));
+        assert!(comparison.spread.unwrap().is_indistinguishable(), "the spread rule is blind here");
+    }
+
+    #[test]
+    fn a_lap_without_answers_or_a_single_round_cannot_tell() {
+        for (reference, other) in [(&[5.0][..], &[6.0][..]), (&[5.0, 5.0], &[6.0, 0.0])] {
+            let comparison = compared("detail", reference, other);
+            assert_eq!(comparison.effect, None);
+            let expected = Verdict::CannotTell { half_width: None, rounds_needed: None };
+            assert_eq!(comparison.verdict, expected);
+        }
+    }
+
+    #[test]
+    fn several_laps_of_a_round_count_once() {
+        let reference: Series = [(0, 100.0), (0, 100.0), (1, 100.0)].into_iter().collect();
+        let other: Series = [(0, 80.0), (0, 125.0), (1, 100.0)].into_iter().collect();
+        let ratio = log_ratio(&reference, &other).unwrap();
+        assert_eq!(ratio.count, 2);
+        assert!(ratio.mean.abs() < 1e-12);
+    }
+
+    #[test]
+    fn holm_demotes_what_only_stands_alone() {
+        let barely = ([100.0, 100.0, 100.0, 100.0], [101.0, 104.0, 103.0, 105.0]);
+        let alone = compared("detail", &barely.0, &barely.1);
+        assert_eq!(alone.verdict, Verdict::Faster);
+        let equal = ([100.0, 101.0, 99.0, 100.0], [100.0, 100.0, 100.0, 100.0]);
+        let mut table = vec![alone, compared("index", &equal.0, &equal.1)];
+        correct(&mut table);
+        assert!(matches!(table[0].verdict, Verdict::CannotTell { .. }), "{:?}", table[0]);
+        assert!(table[0].doubts[0].contains("Holm"));
+        assert_eq!(table[1].verdict, Verdict::Indistinguishable);
+    }
+
+    #[test]
+    fn repetitions_of_an_exact_count_that_disagree_are_said() {
+        let (a, b) = (arm("a"), arm("b"));
+        let counts = compare_exact(cell("detail"), (&a, &[9.0, 9.0]), (&b, &[6.0, 6.5])).unwrap();
+        assert_eq!(counts.verdict, Verdict::Fewer);
+        assert_eq!(counts.doubts, ["repetitions of b disagree: 6 to 6.5"]);
+        assert_eq!(counts.difference(), -2.75);
+    }
 }

@@ -11,7 +11,13 @@ pub mod window;
 pub mod interval;
 pub mod verdict;
 
+pub mod bounds;
+pub mod laps;
+
+pub mod aa;
+pub mod ablation;
 pub mod compare;
+pub mod comparisons;
 pub mod findings;
 pub mod holm;
 pub mod observer;

@@ -1,7 +1,17 @@
-//! What a probe costs the service while it records.
+//! What a probe costs the service while it records: laps with the probe off and on by turns, each
+//! compared with its neighbour, never laps minutes apart.
+
+use std::collections::BTreeMap;
+
+use assay_captures::lap::{Lap, ProbeState};
 
 use crate::compare::{ArmName, Effect};
+use crate::interval::Interval;
+use crate::laps;
 use crate::metric::Metric;
+
+/// Times from a pass whose probe costs more than this enter no table of times.
+pub const LIMIT: f64 = 0.10;
 
 /// The cost of one probe, from laps of one pass in which it was switched on and off by turns.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +24,126 @@ pub struct ObserverEffect {
     pub route: String,
     /// What changed: [`Metric::Throughput`] or [`Metric::CpuTime`] of the subject.
     pub of: Metric,
-    /// Relative change from off to on, over neighbouring pairs of laps.
+    /// Relative change from off to on, over neighbouring pairs of laps. Half of its width is the
+    /// smallest cost that could have been seen.
     pub effect: Effect,
+}
+
+impl ObserverEffect {
+    /// What it costs, relative: the rate's loss or the CPU's gain; negative when nothing was
+    /// lost.
+    #[must_use]
+    pub fn cost(&self) -> f64 {
+        if self.of == Metric::Throughput { -self.effect.change } else { self.effect.change }
+    }
+
+    /// Whether the whole interval lies above the limit: the pass's times are not to be believed.
+    #[must_use]
+    pub fn spoils_times(&self) -> bool {
+        let least = if self.of == Metric::Throughput { -self.effect.high } else { self.effect.low };
+        least > LIMIT
+    }
+}
+
+/// The effects of all arms and routes of one pass. `cpu` has the subject's CPU seconds per
+/// request by [`Lap::order`]; laps without an entry count for the rate alone. Nothing comes of
+/// fewer than two pairs.
+#[must_use]
+pub fn effects(pass_laps: &[Lap], cpu: &BTreeMap<u32, f64>) -> Vec<ObserverEffect> {
+    let mut groups: BTreeMap<(String, ArmName, String), Vec<&Lap>> = BTreeMap::new();
+    for lap in pass_laps.iter().filter(|lap| lap.probe != ProbeState::None) {
+        let key = (lap.pass.clone(), laps::arm(lap), lap.route.clone());
+        groups.entry(key).or_default().push(lap);
+    }
+    let mut effects = Vec::new();
+    for ((pass, arm, route), mut laps) in groups {
+        laps.sort_by_key(|lap| lap.order);
+        let rate = |lap: &Lap| Some(lap.rate());
+        let cpu_time = |lap: &Lap| cpu.get(&lap.order).copied();
+        for (of, ratios) in [
+            (Metric::Throughput, neighbours(&laps, rate)),
+            (Metric::CpuTime, neighbours(&laps, cpu_time)),
+        ] {
+            if let Some(interval) = Interval::of(&ratios) {
+                let effect = Effect::of(&interval);
+                let (pass, arm, route) = (pass.clone(), arm.clone(), route.clone());
+                effects.push(ObserverEffect { pass, arm, route, of, effect });
+            }
+        }
+    }
+    effects
+}
+
+/// `ln(on / off)` of each two laps that follow each other, one with the probe on and one off;
+/// every lap is used at most once.
+fn neighbours(laps: &[&Lap], value: impl Fn(&Lap) -> Option<f64>) -> Vec<f64> {
+    let mut ratios = Vec::new();
+    let mut rest = laps;
+    while let [first, second, ..] = rest {
+        if first.probe == second.probe {
+            rest = &rest[1..];
+            continue;
+        }
+        let (on, off) =
+            if first.probe == ProbeState::On { (first, second) } else { (second, first) };
+        if let (Some(on), Some(off)) = (value(on), value(off)) {
+            ratios.push((on / off).ln());
+        }
+        rest = &rest[2..];
+    }
+    ratios
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laps::tests::lap;
+
+    fn laps(rates: &[(ProbeState, u64)]) -> Vec<Lap> {
+        rates
+            .iter()
+            .zip(0..)
+            .map(|(&(probe, rate), order)| Lap { probe, ..lap("on", 0, order, rate) })
+            .collect()
+    }
+
+    #[test]
+    fn each_pair_of_neighbours_gives_one_ratio() {
+        use ProbeState::{Off, On};
+        // off on | on off | off on: 10 %, 20 % and 15 % slower; the fourth `off` has no partner.
+        let laps = laps(&[
+            (Off, 1000),
+            (On, 900),
+            (On, 800),
+            (Off, 1000),
+            (Off, 1000),
+            (On, 850),
+            (Off, 5000),
+        ]);
+        let effects = effects(&laps, &BTreeMap::new());
+        let [effect] = &effects[..] else { panic!("{effects:?}") };
+        assert_eq!((effect.of, effect.effect.rounds), (Metric::Throughput, 3));
+        let expected = 1.0 - (0.9f64 * 0.8 * 0.85).cbrt();
+        assert!((effect.cost() - expected).abs() < 1e-9);
+        assert!(!effect.spoils_times(), "the interval is far too wide to say so");
+    }
+
+    #[test]
+    fn cpu_per_request_is_compared_where_it_is_known() {
+        use ProbeState::{Off, On};
+        let laps = laps(&[(Off, 1000), (On, 800), (On, 799), (Off, 1000)]);
+        let cpu = [(0, 100e-6), (1, 125e-6), (2, 126e-6), (3, 100e-6)].into_iter().collect();
+        let effects = effects(&laps, &cpu);
+        assert_eq!(effects.len(), 2);
+        assert!((effects[1].cost() - 0.255).abs() < 1e-3);
+        assert!(effects.iter().all(ObserverEffect::spoils_times));
+    }
+
+    #[test]
+    fn one_pair_says_nothing() {
+        assert!(
+            effects(&laps(&[(ProbeState::Off, 9), (ProbeState::On, 9)]), &BTreeMap::new())
+                .is_empty()
+        );
+    }
 }

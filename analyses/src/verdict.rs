@@ -33,6 +33,11 @@ pub enum Verdict {
     More,
     /// An exact count, and both have the same.
     Same,
+    /// A noisy figure that was not measured in paired rounds: shown side by side, no more.
+    NotJudged {
+        /// Whether the two intervals overlap, so that not even the sign of a change is known.
+        overlap: bool,
+    },
 }
 
 impl Verdict {
@@ -47,6 +52,7 @@ impl Verdict {
             Self::Fewer => "fewer",
             Self::More => "more",
             Self::Same => "same",
+            Self::NotJudged { .. } => "not judged",
         }
     }
 
