@@ -7,6 +7,7 @@ pub mod child;
 pub mod experiment;
 pub mod load;
 pub mod pinning;
+pub mod probe;
 pub mod probes_build;
 pub mod processes;
 pub mod run;
