@@ -45,7 +45,7 @@ impl ErrorKind {
         if let Some(io) = io_error(error) {
             return Self::of_io(io);
         }
-        if error.is_parse() || error.is_parse_too_large() || error.is_parse_status() {
+        if error.is_parse() {
             Self::Protocol
         } else if error.is_timeout() {
             Self::Timeout
