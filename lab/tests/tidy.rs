@@ -39,7 +39,11 @@ fn tracked() -> Vec<PathBuf> {
 fn sources() -> Vec<(PathBuf, String)> {
     let rust = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "rs");
     let files: Vec<PathBuf> = tracked().into_iter().filter(rust).collect();
-    assert!(files.len() > 50, "only {} Rust files found: the rules would hold nothing", files.len());
+    assert!(
+        files.len() > 50,
+        "only {} Rust files found: the rules would hold nothing",
+        files.len()
+    );
     let text = |file: PathBuf| {
         let text = fs::read_to_string(root().join(&file)).expect("sources are UTF-8");
         (file, text)
@@ -206,7 +210,8 @@ fn fixtures_and_their_readme_agree() {
 fn no_file_in_git_is_large_or_knows_this_machine() {
     let mut offenders = Vec::new();
     // Put together here, so that this file does not hold what it looks for.
-    let machine = [["/work", "/main"].concat(), ["/work", "/shared"].concat(), ["/ro", "ot/"].concat()];
+    let machine =
+        [["/work", "/main"].concat(), ["/work", "/shared"].concat(), ["/ro", "ot/"].concat()];
     for file in tracked() {
         let bytes = fs::read(root().join(&file)).expect("tracked files can be read");
         if bytes.len() > 1 << 20 {

@@ -1,13 +1,23 @@
 //! Experiments: what is run, valid by construction.
 //!
-//! A TOML file (what was typed) is turned into an
+//! A TOML file is read into [`file::ExperimentFile`] (what was typed) and turned into an
 //! [`Experiment`] (what it means); [`plan::Plan`] says what a run of it will do.
 
+mod build;
+pub mod file;
 pub mod plan;
+mod position;
+mod read;
+mod routes;
+pub mod template;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use read::{ExperimentError, load};
 
 /// An experiment. Invalid ones cannot be built: names are unique, files exist, routes have
 /// parameters for every placeholder, and there is at least one arm, route and pass.

@@ -90,7 +90,7 @@ impl Plan {
     pub fn make(experiment: &Experiment, choice: &Choice) -> Result<Self, PlanError> {
         let arms = chosen_arms(experiment, &choice.only)?;
         let routes = chosen_routes(experiment, &choice.routes)?;
-        let kinds = chosen_passes(experiment, &choice.passes)?;
+        let kinds = chosen_passes(experiment, choice)?;
         let cells = cells(experiment, &arms, &routes, choice.quick);
         let passes = kinds
             .into_iter()
@@ -201,13 +201,14 @@ fn chosen_routes(experiment: &Experiment, wanted: &[String]) -> Result<Vec<usize
         .collect())
 }
 
-fn chosen_passes(experiment: &Experiment, wanted: &[String]) -> Result<Vec<PassKind>, PlanError> {
+fn chosen_passes(experiment: &Experiment, choice: &Choice) -> Result<Vec<PassKind>, PlanError> {
+    let wanted = &choice.passes;
     for name in wanted {
         if PassKind::from_word(name).is_none() {
             return Err(unknown("pass", name, PassKind::ALL.iter().map(|kind| kind.word())));
         }
     }
-    let run = &experiment.passes.run;
+    let run = if choice.quick { &experiment.quick.passes.run } else { &experiment.passes.run };
     Ok(PassKind::ALL
         .into_iter()
         .filter(|kind| {
