@@ -199,3 +199,12 @@ fn the_shipped_schema_is_made_from_the_types() {
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), made);
 }
+
+#[test]
+fn the_experiments_that_ship_are_read() {
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for file in ["experiments/blog/experiment.toml", "tests/experiments/clients/experiment.toml"] {
+        let experiment = load(&lab.join(file)).unwrap();
+        assert!(Plan::make(&experiment, &Choice::default()).is_ok());
+    }
+}
