@@ -1,0 +1,167 @@
+//! Writes pcapng with one section, one interface, and stamps in nanoseconds.
+//!
+//! Format: <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>.
+
+use std::io::{self, Write};
+
+use assay_captures::units::{Moment, Span};
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const INTERFACE_STATISTICS: u32 = 5;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const LINK_TYPE_ETHERNET: u16 = 1;
+
+/// Flushed to the file when this much has gathered.
+const BUFFER: usize = 256 * 1024;
+
+/// Writes blocks through a buffer. A file is whole after each [`flush`](Self::flush).
+#[derive(Debug)]
+pub struct Writer<W> {
+    file: W,
+    buffer: Vec<u8>,
+    written: u64,
+}
+
+/// What the kernel counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Packets that passed the filter, those lost included.
+    pub received: u64,
+    /// Of these, packets for which there was no room.
+    pub dropped: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a file with what recorded it and the interface's name.
+    pub fn begin(file: W, application: &str, interface: &str) -> io::Result<Self> {
+        let mut writer = Self { file, buffer: Vec::with_capacity(2 * BUFFER), written: 0 };
+        let mut section = Vec::new();
+        section.extend(BYTE_ORDER_MAGIC.to_le_bytes());
+        // Version 1.0; the section's length is not known beforehand.
+        section.extend([1, 0, 0, 0]);
+        section.extend(u64::MAX.to_le_bytes());
+        option(&mut section, 4, application.as_bytes());
+        option(&mut section, 0, &[]);
+        writer.block(SECTION_HEADER, &section);
+
+        let mut description = Vec::new();
+        description.extend(LINK_TYPE_ETHERNET.to_le_bytes());
+        // Reserved, and no limit to a packet's length.
+        description.extend([0; 6]);
+        option(&mut description, 2, interface.as_bytes());
+        // Stamps count 10^-9 seconds.
+        option(&mut description, 9, &[9]);
+        option(&mut description, 0, &[]);
+        writer.block(INTERFACE_DESCRIPTION, &description);
+        writer.flush()?;
+        Ok(writer)
+    }
+
+    /// Adds a packet of which `captured` was kept.
+    pub fn packet(&mut self, moment: Moment, captured: &[u8], original: u32) -> io::Result<()> {
+        let padding = captured.len().wrapping_neg() % 4;
+        // Packets are at most a block of the ring long.
+        let length = (32 + captured.len() + padding) as u32;
+        let buffer = &mut self.buffer;
+        buffer.extend(ENHANCED_PACKET.to_le_bytes());
+        buffer.extend(length.to_le_bytes());
+        buffer.extend(0_u32.to_le_bytes());
+        buffer.extend(halves(moment));
+        buffer.extend((captured.len() as u32).to_le_bytes());
+        buffer.extend(original.to_le_bytes());
+        buffer.extend_from_slice(captured);
+        buffer.extend_from_slice(&[0; 3][..padding]);
+        buffer.extend(length.to_le_bytes());
+        if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds the counters of the interface as they stand at the end of `span`, cumulative.
+    pub fn statistics(&mut self, span: Span, counts: Statistics) -> io::Result<()> {
+        let mut body = Vec::new();
+        body.extend(0_u32.to_le_bytes());
+        body.extend(halves(span.end));
+        option(&mut body, 2, &halves(span.start));
+        option(&mut body, 3, &halves(span.end));
+        option(&mut body, 4, &counts.received.to_le_bytes());
+        option(&mut body, 5, &counts.dropped.to_le_bytes());
+        option(&mut body, 0, &[]);
+        self.block(INTERFACE_STATISTICS, &body);
+        self.flush()
+    }
+
+    /// Hands what has gathered to the file.
+    pub fn flush(&mut self) -> io::Result<()> {
+        // What could not be written is not tried again: the file would hold it twice in part.
+        self.written += self.buffer.len() as u64;
+        let result = self.file.write_all(&self.buffer);
+        self.buffer.clear();
+        result
+    }
+
+    /// Bytes so far, those in the buffer included.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    fn block(&mut self, kind: u32, body: &[u8]) {
+        let length = body.len() as u32 + 12;
+        self.buffer.extend(kind.to_le_bytes());
+        self.buffer.extend(length.to_le_bytes());
+        self.buffer.extend_from_slice(body);
+        self.buffer.extend(length.to_le_bytes());
+    }
+}
+
+/// A 64-bit stamp as the format has it: the upper half first.
+fn halves(moment: Moment) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&((moment.0 >> 32) as u32).to_le_bytes());
+    bytes[4..].copy_from_slice(&(moment.0 as u32).to_le_bytes());
+    bytes
+}
+
+/// Appends an option, padded to 32 bits; code 0 ends the list.
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    let kept = &value[..value.len().min(usize::from(u16::MAX))];
+    body.extend(code.to_le_bytes());
+    body.extend((kept.len() as u16).to_le_bytes());
+    body.extend_from_slice(kept);
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_their_length_at_both_ends_and_whole_words() {
+        let mut writer = Writer::begin(Vec::new(), "assay-probe-wire", "lo").unwrap();
+        for length in 0..9 {
+            writer.packet(Moment(0x0123_4567_89ab_cdef), &vec![7; length], 99).unwrap();
+        }
+        let span = Span { start: Moment(1), end: Moment(2) };
+        writer.statistics(span, Statistics { received: 9, dropped: 0 }).unwrap();
+        assert_eq!(writer.length(), writer.file.len() as u64);
+
+        let mut rest = writer.file.as_slice();
+        let mut kinds = Vec::new();
+        while !rest.is_empty() {
+            let word = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().unwrap());
+            let length = word(4) as usize;
+            assert_eq!(length % 4, 0);
+            assert_eq!(word(length - 4), length as u32);
+            if word(0) == ENHANCED_PACKET {
+                assert_eq!((word(12), word(16)), (0x0123_4567, 0x89ab_cdef));
+                assert_eq!(word(24), 99);
+            }
+            kinds.push(word(0));
+            rest = &rest[length..];
+        }
+        assert_eq!(kinds[..2], [SECTION_HEADER, INTERFACE_DESCRIPTION]);
+        assert_eq!(kinds[2..11], [ENHANCED_PACKET; 9]);
+        assert_eq!(kinds[11..], [INTERFACE_STATISTICS]);
+    }
+}
