@@ -7,7 +7,7 @@ use std::process::Command;
 
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal, sigprocmask};
 use nix::unistd::{Gid, Pid, Uid, User, getpid, getppid, setgroups};
 
 use crate::pinning::CoreSet;
@@ -75,7 +75,12 @@ impl Upbringing {
         if getppid() != parent {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
         }
-        // We may have been started with signals blocked; a child must be able to be stopped.
+        // We block signals, and a shell may have started us with some of them ignored; a child
+        // must be able to be stopped.
+        for stop in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP] {
+            // SAFETY: the default disposition runs no code of ours.
+            unsafe { signal(stop, SigHandler::SigDfl) }?;
+        }
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
         Ok(())
     }

@@ -11,6 +11,8 @@ pub mod probe;
 pub mod probes_build;
 pub mod processes;
 pub mod run;
+pub mod run_directory;
 pub mod services;
 pub mod subject;
+pub mod tools;
 pub mod ui;

@@ -83,6 +83,38 @@ pub fn signal_tree(root: Pid, signal: Signal) {
     }
 }
 
+/// The process that listens on a TCP port of this machine: of several that share the socket, the
+/// one whose parent is not among them.
+#[must_use]
+pub fn listener_on(port: u16) -> Option<Pid> {
+    let mut inodes = Vec::new();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        let text = fs::read_to_string(table).unwrap_or_default();
+        inodes.extend(text.lines().skip(1).filter_map(|line| listening_inode(line, port)));
+    }
+    let holders: Vec<Process> =
+        all().into_iter().filter(|process| holds_socket(process.pid, &inodes)).collect();
+    let is_holder = |pid: Pid| holders.iter().any(|holder| holder.pid == pid);
+    holders.iter().find(|holder| !is_holder(holder.parent)).map(|holder| holder.pid)
+}
+
+/// `sl local remote state … inode`: state `0A` is LISTEN, the port is in hexadecimal digits.
+fn listening_inode(line: &str, port: u16) -> Option<String> {
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let (_, local) = fields.get(1)?.rsplit_once(':')?;
+    let listens = *fields.get(3)? == "0A" && u16::from_str_radix(local, 16).ok()? == port;
+    listens.then(|| fields.get(9).map(|&inode| inode.to_owned())).flatten()
+}
+
+fn holds_socket(pid: Pid, inodes: &[String]) -> bool {
+    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    files.flatten().filter_map(|file| fs::read_link(file.path()).ok()).any(|target| {
+        let target = target.to_string_lossy();
+        let inode = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+        inode.is_some_and(|inode| inodes.iter().any(|known| known == inode))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +142,15 @@ mod tests {
             below(Pid::from_raw(1), all).iter().map(|process| process.pid.as_raw()).collect();
         found.sort_unstable();
         assert_eq!(found, [2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_listener_is_found_by_its_port() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(listener_on(port), Some(nix::unistd::getpid()));
+        drop(listener);
+        assert_eq!(listener_on(port), None);
     }
 
     #[test]

@@ -1,14 +1,19 @@
-//! A run: its directory, its record, and everything that passes work with.
+//! A run: everything that passes work with, prepared step by step.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use assay_captures::run_record::RunRecord;
+use anyhow::{Context, Result, anyhow, bail};
+use assay_captures::run_record;
 
-use crate::experiment::Experiment;
 use crate::experiment::plan::{Plan, PlannedRoute};
+use crate::experiment::{Experiment, Parameter};
+use crate::load::Cancel;
 use crate::pinning::Pinning;
 use crate::probes_build::ProbePrograms;
-use crate::services::Services;
+use crate::run_directory::RunDirectory;
+use crate::services::{Postgres, Redis, Services};
+use crate::subject::{self, RunningSubject, Surroundings};
 use crate::ui::Ui;
 
 /// What passes work with. Services are running and seeded, subjects are built, probes exist.
@@ -32,20 +37,280 @@ pub struct Laboratory {
     pub scratch: PathBuf,
     /// The mouth.
     pub ui: Ui,
+    /// The wish to stop.
+    pub cancel: Cancel,
+    runtime: tokio::runtime::Runtime,
 }
 
-/// The directory of a run and its record.
+/// Real services, given on the command line instead of private ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GivenServices {
+    /// `--postgres-url`.
+    pub postgres: Option<String>,
+    /// `--redis-url`.
+    pub redis: Option<String>,
+}
+
+/// What a laboratory is made of.
 #[derive(Debug)]
-pub struct RunDirectory {
-    path: PathBuf,
-    /// What `run.json` will say; call [`RunDirectory::save`] after a change.
-    pub record: RunRecord,
+pub struct Materials {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// What to do.
+    pub plan: Plan,
+    /// Who runs on which cores.
+    pub pinning: Pinning,
+    /// The run directory, just made.
+    pub run: RunDirectory,
+    /// The private temporary directory.
+    pub scratch: PathBuf,
+    /// The mouth.
+    pub ui: Ui,
+    /// The wish to stop.
+    pub cancel: Cancel,
 }
 
-impl RunDirectory {
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+impl Laboratory {
+    /// Builds probes and subjects, starts and seeds services, works out the requests.
+    ///
+    /// Children are started from the calling thread, which must live as long as they: their
+    /// parent-death signal follows the thread.
+    pub fn prepare(mut materials: Materials, given: &GivenServices) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the event loop")?;
+        let cancel = materials.cancel.clone();
+        let prepared = runtime.block_on(or_cancelled(&cancel, materials.prepare(given)));
+        let Prepared { probes, services, routes } = prepared?;
+        let Materials { experiment, plan, pinning, run, scratch, ui, cancel } = materials;
+        Ok(Self {
+            experiment,
+            plan,
+            routes,
+            services,
+            pinning,
+            probes,
+            run,
+            scratch,
+            ui,
+            cancel,
+            runtime,
+        })
     }
+
+    /// Starts an arm, with environment beside the experiment's, and returns when it is ready.
+    pub fn start_subject(
+        &self,
+        arm: usize,
+        environment: &[(String, String)],
+    ) -> Result<RunningSubject> {
+        let arm = self.experiment.arms.get(arm).ok_or_else(|| anyhow!("there is no arm {arm}"))?;
+        let subject = &self.experiment.subjects[arm.subject];
+        let around = Surroundings {
+            services: &self.services,
+            cores: &self.pinning.app,
+            scratch: &self.scratch,
+        };
+        let start = subject::start(subject, &arm.variant, around, environment);
+        self.runtime.block_on(or_cancelled(&self.cancel, start))
+    }
+
+    /// Starts an arm with the library preloaded that counts its allocations.
+    pub fn start_counted_subject(&self, arm: usize) -> Result<RunningSubject> {
+        let library = self.probes.allocation_counter();
+        if !library.is_file() {
+            bail!("{} is not there; build it: {}", library.display(), ProbePrograms::BUILD);
+        }
+        let preload = ("LD_PRELOAD".to_owned(), library.display().to_string());
+        self.start_subject(arm, &[preload])
+    }
+
+    /// Statements that the subject's role has executed, as `pg_stat_statements` counts them;
+    /// `None` where it cannot tell.
+    pub fn statement_calls(&self) -> Result<Option<u64>> {
+        match &self.services.postgres {
+            None => Ok(None),
+            Some(postgres) => self.runtime.block_on(postgres.statement_calls()),
+        }
+    }
+
+    /// How many connections the subject's role has open in Postgres; `None` without a Postgres.
+    pub fn postgres_connections(&self) -> Result<Option<u64>> {
+        match &self.services.postgres {
+            None => Ok(None),
+            Some(postgres) => self.runtime.block_on(postgres.connections()).map(Some),
+        }
+    }
+
+    /// An error, with its last words, when a private service has ended.
+    pub fn check_services(&mut self) -> Result<()> {
+        self.services.postgres.as_mut().map_or(Ok(()), Postgres::check)?;
+        self.services.redis.as_mut().map_or(Ok(()), Redis::check)
+    }
+}
+
+/// The error of work that somebody wanted to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
+
+/// Gives up `work` when somebody wants to stop; what it had started ends with it.
+async fn or_cancelled<T>(cancel: &Cancel, work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(Interrupted.into()),
+        done = work => done,
+    }
+}
+
+struct Prepared {
+    probes: ProbePrograms,
+    services: Services,
+    routes: Vec<PlannedRoute>,
+}
+
+impl Materials {
+    async fn prepare(&mut self, given: &GivenServices) -> Result<Prepared> {
+        let probes = ProbePrograms::find_or_build(&self.ui, &self.scratch).await?;
+        self.build_subjects().await?;
+        let services = self.start_services(given).await?;
+        self.run.record.services =
+            services.running().map(crate::services::RunningService::record).collect();
+        for service in services.running() {
+            let name = service.role.word().to_owned();
+            self.run.record.versions.insert(name, service.version.clone());
+        }
+        self.seed(&services).await?;
+        let routes = self.work_out_routes(&services).await?;
+        if let Some(postgres) = &services.postgres {
+            self.run.record.select_1 = Some(postgres.select_1_round_trip().await?);
+        }
+        self.run.save()?;
+        Ok(Prepared { probes, services, routes })
+    }
+
+    async fn build_subjects(&self) -> Result<()> {
+        let mut used: Vec<usize> =
+            self.plan.arms().iter().map(|&arm| self.experiment.arms[arm].subject).collect();
+        used.dedup();
+        for index in used {
+            let subject = &self.experiment.subjects[index];
+            if subject.build.is_empty() {
+                continue;
+            }
+            let progress = self.ui.work(&format!("build {}", subject.name));
+            subject::build(subject, &self.scratch, &progress).await?;
+            progress.done("built");
+        }
+        Ok(())
+    }
+
+    async fn start_services(&self, given: &GivenServices) -> Result<Services> {
+        let mut services = Services::default();
+        let cores = &self.pinning.services;
+        if let Some(settings) = &self.experiment.postgres {
+            let progress = self.ui.work("start postgres");
+            let postgres = match &given.postgres {
+                Some(url) => Postgres::attach(url).await?,
+                None => Postgres::start(settings, &self.scratch, cores, &progress).await?,
+            };
+            progress.done(&described(&postgres.service));
+            services.postgres = Some(postgres);
+        }
+        if let Some(settings) = &self.experiment.redis {
+            let progress = self.ui.work("start redis");
+            let redis = match &given.redis {
+                Some(url) => Redis::attach(url).await?,
+                None => Redis::start(settings, &self.scratch, cores).await?,
+            };
+            progress.done(&described(&redis.service));
+            services.redis = Some(redis);
+        }
+        Ok(services)
+    }
+
+    async fn seed(&self, services: &Services) -> Result<()> {
+        let (Some(postgres), Some(settings)) = (&services.postgres, &self.experiment.postgres)
+        else {
+            return Ok(());
+        };
+        if settings.init.is_empty() {
+            return Ok(());
+        }
+        let progress = self.ui.work("seed postgres");
+        postgres.seed(settings, &progress).await?;
+        let given = !postgres.service.private && !settings.init_given;
+        progress.done(if given { "left as it is: it was given" } else { "seeded" });
+        Ok(())
+    }
+
+    async fn work_out_routes(&self, services: &Services) -> Result<Vec<PlannedRoute>> {
+        let mut planned = Vec::new();
+        for route in &self.experiment.routes {
+            let mut values = BTreeMap::new();
+            for (name, parameter) in &route.parameters {
+                let found = match parameter {
+                    Parameter::Values(values) => values.clone(),
+                    Parameter::Sql(sql) => ask(services, &route.name, name, sql).await?,
+                };
+                values.insert(name.clone(), found);
+            }
+            planned.push(route.planned(&values));
+        }
+        Ok(planned)
+    }
+}
+
+async fn ask(services: &Services, route: &str, name: &str, sql: &str) -> Result<Vec<String>> {
+    let postgres = services.postgres.as_ref().ok_or_else(|| anyhow!("there is no postgres"))?;
+    let asked = postgres.first_column(sql).await;
+    let values = asked.with_context(|| format!("parameter {name} of route {route}: {sql}"))?;
+    if values.is_empty() {
+        bail!("parameter {name} of route {route}: the query has no row: {sql}");
+    }
+    Ok(values)
+}
+
+fn described(service: &crate::services::RunningService) -> String {
+    let kind = if service.private { "private" } else { "given" };
+    format!("{kind}, version {}, port {}", service.version, service.port.0)
+}
+
+/// The arms of a plan, as the run record holds them. Templates stay unexpanded: no secrets.
+#[must_use]
+pub fn arm_records(experiment: &Experiment) -> Vec<run_record::Arm> {
+    let arms = experiment.arms.iter();
+    arms.map(|arm| {
+        let subject = &experiment.subjects[arm.subject];
+        let mut environment = subject.env.clone();
+        environment.extend(arm.variant.env.clone());
+        run_record::Arm {
+            subject: subject.name.clone(),
+            variant: arm.variant.name.clone(),
+            title: arm.variant.title.clone(),
+            environment,
+        }
+    })
+    .collect()
+}
+
+/// The routes, as the run record holds them.
+#[must_use]
+pub fn route_records(experiment: &Experiment) -> Vec<run_record::Route> {
+    let routes = experiment.routes.iter();
+    routes
+        .map(|route| run_record::Route {
+            name: route.name.clone(),
+            method: route.method.clone(),
+            path: route.path.clone(),
+            query_budget: route.query_budget,
+        })
+        .collect()
+}
+
+/// Where runs are kept: `runs` in the working directory.
+#[must_use]
+pub fn runs_folder() -> &'static Path {
+    Path::new("runs")
 }

@@ -1,18 +1,149 @@
 //! Subjects: built, started on their cores, known to be ready, stopped.
 
-use std::net::SocketAddr;
+use std::fs::{File, OpenOptions};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
+use crate::child::Upbringing;
+use crate::experiment::template::{Values, expand};
+use crate::experiment::{Ready, Subject, Variant};
+use crate::pinning::CoreSet;
 use crate::processes;
+use crate::services::Services;
+use crate::services::private::free_port;
+use crate::ui::Progress;
 
 /// How long a subject may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(3);
+/// Lines of output that an error quotes.
+const QUOTED_LINES: usize = 12;
+/// What a subject sees of our own environment; the rest is what the experiment says.
+const INHERITED: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR"];
+
+/// Builds a subject, quiet unless it fails; then its last lines are the error.
+pub async fn build(subject: &Subject, scratch: &Path, progress: &Progress) -> Result<()> {
+    let [program, arguments @ ..] = subject.build.as_slice() else { return Ok(()) };
+    progress.now(&subject.build.join(" "));
+    let log = scratch.join(format!("build-{}.log", subject.name));
+    let file = output_file(&log)?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&subject.dir);
+    forget_cargo(&mut command);
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    Upbringing::anywhere().apply(&mut command);
+    let started = tokio::process::Command::from(command).kill_on_drop(true).spawn();
+    let mut child = started.with_context(|| format!("cannot start {program:?} to build"))?;
+    let status = child.wait().await?;
+    if !status.success() {
+        let lines = tail(&log, QUOTED_LINES).join("\n  ");
+        bail!("building {} failed ({status}):\n  {lines}", subject.name);
+    }
+    Ok(())
+}
+
+/// When Assay itself runs under `cargo run`, cargo's own variables would follow it and choose the
+/// wrong toolchain and target directory for a build elsewhere.
+fn forget_cargo(command: &mut Command) {
+    const KEPT: [&str; 4] = ["CARGO_HOME", "CARGO_NET_", "CARGO_HTTP_", "CARGO_REGISTR"];
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        let ours = name.starts_with("CARGO") && !KEPT.iter().any(|kept| name.starts_with(kept));
+        if ours || name == "RUSTUP_TOOLCHAIN" {
+            command.env_remove(name.as_ref());
+        }
+    }
+}
+
+/// What a start needs beside the experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// For the templates.
+    pub services: &'a Services,
+    /// The subject's cores.
+    pub cores: &'a CoreSet,
+    /// Where its output goes.
+    pub scratch: &'a Path,
+}
+
+/// Starts a subject, with environment beside the experiment's, and returns when it is ready.
+pub async fn start(
+    subject: &Subject,
+    variant: &Variant,
+    around: Surroundings<'_>,
+    environment: &[(String, String)],
+) -> Result<RunningSubject> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+    let values = Values {
+        postgres_url: around.services.postgres.as_ref().map(|postgres| postgres.url.as_str()),
+        redis_url: around.services.redis.as_ref().map(|redis| redis.url.as_str()),
+        address,
+    };
+    let name = format!("{}.{}", subject.name, variant.name);
+    let output = around.scratch.join(format!("{name}-{}.log", address.port()));
+    let mut command = command(subject, variant, &values);
+    let file = output_file(&output)?;
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
+    Upbringing::on(around.cores)?.apply(&mut command);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let child = command.spawn().with_context(|| format!("cannot start {name}: {program}"))?;
+    let mut running = RunningSubject {
+        subject: subject.name.clone(),
+        variant: variant.name.clone(),
+        title: variant.title.clone(),
+        address,
+        pid: child.id(),
+        output,
+        child,
+    };
+    running.wait_until_ready(&subject.ready).await?;
+    Ok(running)
+}
+
+fn command(subject: &Subject, variant: &Variant, values: &Values<'_>) -> Command {
+    let words: Vec<String> =
+        (subject.command.iter().chain(&variant.args)).map(|word| expand(word, values)).collect();
+    let (program, arguments) = words.split_first().map_or(("", &[][..]), |(p, a)| (p.as_str(), a));
+    let program =
+        if program.contains('/') { subject.dir.join(program) } else { PathBuf::from(program) };
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&subject.dir).env_clear();
+    for name in INHERITED {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    for (name, value) in subject.env.iter().chain(&variant.env) {
+        command.env(name, expand(value, values));
+    }
+    command
+}
+
+fn output_file(path: &Path) -> Result<File> {
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    file.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The status of the answer to one GET.
+async fn get(address: SocketAddr, path: &str) -> std::io::Result<u16> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await?;
+    let status = std::str::from_utf8(&head).ok().and_then(|head| head.get(9..)?.parse().ok());
+    status.ok_or_else(|| std::io::ErrorKind::InvalidData.into())
+}
 
 /// A subject in one variant, running and ready.
 #[derive(Debug)]
@@ -63,6 +194,51 @@ impl RunningSubject {
     /// after three seconds. Dropping does the same.
     pub fn stop(self) {
         drop(self);
+    }
+
+    async fn wait_until_ready(&mut self, ready: &Ready) -> Result<()> {
+        let deadline = Instant::now() + ready.timeout;
+        let mut last = "nothing listens".to_owned();
+        loop {
+            if let Some(status) = self.ended() {
+                bail!("{} ended before it was ready ({status}){}", self.name(), self.quote());
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let (name, limit) = (self.name(), ready.timeout);
+                let asked = format!("GET {} at {}: {last}", ready.path, self.address);
+                bail!("{name} is not ready after {limit:?} ({asked}){}", self.quote());
+            }
+            match tokio::time::timeout(left, get(self.address, &ready.path)).await {
+                Ok(Ok(200..=299)) => return Ok(()),
+                Ok(Ok(status)) => last = format!("status {status}"),
+                Ok(Err(error)) => last = error.to_string(),
+                Err(_late) => "no answer".clone_into(&mut last),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// An error, with its last lines of output, when it has ended.
+    pub fn check(&mut self) -> Result<()> {
+        match self.ended() {
+            None => Ok(()),
+            Some(status) => bail!("{} ended under load ({status}){}", self.name(), self.quote()),
+        }
+    }
+
+    /// `subject.variant`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.subject, self.variant)
+    }
+
+    /// Its last lines of output, to stand after an error.
+    fn quote(&self) -> String {
+        match self.tail(QUOTED_LINES).as_slice() {
+            [] => "; it printed nothing".to_owned(),
+            lines => format!("; its last lines:\n  {}", lines.join("\n  ")),
+        }
     }
 
     fn root(&self) -> Pid {

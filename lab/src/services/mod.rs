@@ -1,6 +1,7 @@
 //! Postgres and Redis: private throwaway instances, or real ones given by URL.
 
 pub mod postgres;
+pub(crate) mod private;
 pub mod redis;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,151 @@
+//! The run directory: made, its record kept, ended as complete or incomplete.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, anyhow, bail};
+use assay_captures::manifest::Status;
+use assay_captures::run_dir;
+use assay_captures::run_record::RunRecord;
+use assay_captures::units::Moment;
+
+/// The directory of a run and its record.
+#[derive(Debug)]
+pub struct RunDirectory {
+    path: PathBuf,
+    /// What `run.json` will say; call [`RunDirectory::save`] after a change.
+    pub record: RunRecord,
+}
+
+impl RunDirectory {
+    /// Makes the directory, with a copy of the experiment and a record that says `recording`.
+    pub fn create(path: &Path, experiment: &str, record: RunRecord) -> Result<Self> {
+        if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            bail!("{} is not empty; give another folder to --out", path.display());
+        }
+        let mut folder = fs::DirBuilder::new();
+        let made = folder.recursive(true).mode(0o700).create(path);
+        made.map_err(|error| unwritten(path, &error))?;
+        let run = Self { path: path.to_path_buf(), record };
+        run.write(run_dir::EXPERIMENT, experiment.as_bytes())?;
+        run.save()?;
+        Ok(run)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the record. It is replaced whole, so that a reader never sees half of it.
+    pub fn save(&self) -> Result<()> {
+        let mut text = serde_json::to_vec_pretty(&self.record)?;
+        text.push(b'\n');
+        self.write(run_dir::RUN_RECORD, &text)
+    }
+
+    /// Ends the record: `complete`, or `incomplete` for a reason.
+    pub fn finish(&mut self, reason: Option<&str>) -> Result<()> {
+        self.record.status = if reason.is_some() { Status::Incomplete } else { Status::Complete };
+        self.record.reason = reason.map(|reason| reason.lines().next().unwrap_or("").to_owned());
+        self.record.ended = Some(now());
+        self.save()
+    }
+
+    /// Writes a file that only its owner reads, replacing what was there.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.path.join(name);
+        let draft = self.path.join(format!(".{name}.draft"));
+        let write = || -> io::Result<()> {
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&draft)?;
+            file.write_all(bytes)?;
+            fs::rename(&draft, &path)
+        };
+        write().map_err(|error| {
+            let _draft = fs::remove_file(&draft);
+            unwritten(&path, &error)
+        })
+    }
+}
+
+/// One line for what could not be written, with what to do where that is known.
+fn unwritten(path: &Path, error: &io::Error) -> anyhow::Error {
+    let hint = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; make room and run it again (what was recorded is kept)"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; give a folder that may be written: --out DIR"
+        }
+        _ => "",
+    };
+    anyhow!("cannot write {}: {error}{hint}", path.display())
+}
+
+/// Now, on CLOCK_REALTIME.
+#[must_use]
+pub fn now() -> Moment {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Moment(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// A folder name that sorts by time: `2026-12-01T10-02-11-blog`, in UTC.
+#[must_use]
+pub fn stamped(moment: Moment, name: &str) -> String {
+    let seconds = moment.0 / 1_000_000_000;
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}-{minute:02}-{second:02}-{name}")
+}
+
+/// The date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let mut rest = days;
+    let mut year = 1970;
+    while rest >= 365 + u64::from(leap(year)) {
+        rest -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if rest < length {
+            break;
+        }
+        rest -= length;
+        month += 1;
+    }
+    (year, month, rest + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_sort_by_time() {
+        let name = |seconds: u64| stamped(Moment(seconds * 1_000_000_000), "blog");
+        assert_eq!(name(0), "1970-01-01T00-00-00-blog");
+        assert_eq!(name(951_782_399), "2000-02-28T23-59-59-blog");
+        assert_eq!(name(951_782_400), "2000-02-29T00-00-00-blog");
+        assert_eq!(name(1_796_119_331), "2026-12-01T10-02-11-blog");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_one_line_with_advice() {
+        let error = unwritten(Path::new("/x"), &io::Error::from(io::ErrorKind::StorageFull));
+        assert!(error.to_string().contains("make room"));
+        assert_eq!(error.to_string().lines().count(), 1);
+    }
+}
