@@ -6,6 +6,7 @@
 pub mod child;
 pub mod experiment;
 pub mod load;
+pub mod passes;
 pub mod pinning;
 pub mod probe;
 pub mod probes_build;

@@ -1,0 +1,104 @@
+//! The allocations pass: each arm once more, with the counting library preloaded. The library
+//! cannot be switched, so there are no laps without it.
+
+use assay_captures::lap::{Load, ProbeState};
+
+use super::attached::{Attached, Attachment, Troubles};
+use super::bench::{Bench, LapPlan};
+use super::failure::Failure;
+use super::log::LapLog;
+use crate::experiment::plan::{Cell, PlannedPass};
+use crate::load::Stop;
+use crate::ui::Progress;
+
+/// One arm after another, so that each is started only once more.
+pub(super) fn run(
+    bench: &mut Bench<'_>,
+    pass: &PlannedPass,
+    log: &mut LapLog,
+    troubles: &mut Troubles,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let mut arms: Vec<usize> = pass.cells.iter().map(|cell| cell.arm).collect();
+    arms.sort_unstable();
+    arms.dedup();
+    for arm in arms {
+        bench.check_cancel()?;
+        let title = bench.arm_title(arm);
+        progress.now(&title);
+        let counted = bench.laboratory.start_counted_subject(arm)?;
+        let plain = bench.exchange_arm(arm, counted);
+        let done = one_arm(bench, pass, arm, log, troubles, progress);
+        if let Some(plain) = plain {
+            drop(bench.exchange_arm(arm, plain));
+        }
+        if !done? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn one_arm(
+    bench: &mut Bench<'_>,
+    pass: &PlannedPass,
+    arm: usize,
+    log: &mut LapLog,
+    troubles: &mut Troubles,
+    progress: &Progress,
+) -> Result<bool, Failure> {
+    for &cell in pass.cells.iter().filter(|cell| cell.arm == arm) {
+        if !one_cell(bench, pass, cell, log, troubles, progress)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// False where the probe cannot even start: it would fail the same way everywhere.
+fn one_cell(
+    bench: &mut Bench<'_>,
+    pass: &PlannedPass,
+    cell: Cell,
+    log: &mut LapLog,
+    troubles: &mut Troubles,
+    progress: &Progress,
+) -> Result<bool, Failure> {
+    let title = bench.cell_title(cell);
+    bench.now(progress, cell);
+    let attachment = Attachment {
+        probe: "allocations",
+        folder: bench.cell_folder("allocations", cell, "allocations"),
+        targets: vec![bench.subject_target(cell.arm)?],
+        options: Vec::new(),
+        recording: true,
+    };
+    let mut attached = match Attached::start(bench.laboratory, attachment) {
+        Ok(attached) => attached,
+        Err(error) => {
+            troubles.add(&title, &error);
+            return Ok(!error.at_start);
+        }
+    };
+    let driven = bench.with_arm(cell, pass, |bench| {
+        for round in 0..pass.rounds {
+            let plan = LapPlan {
+                cell,
+                round,
+                probe: ProbeState::On,
+                load: Load::Closed { connections: pass.connections },
+                stop: Stop::After(pass.lap),
+                captures: [("allocations".to_owned(), attached.folder.clone())].into(),
+                statements: false,
+            };
+            bench.lap(plan, &mut [&mut attached.session], log)?;
+            progress.step();
+        }
+        Ok(())
+    });
+    let stopped = attached.session.stop().map_err(Failure::Probe);
+    if troubles.note(&title, driven)?.is_some() {
+        troubles.note(&title, stopped)?;
+    }
+    Ok(true)
+}

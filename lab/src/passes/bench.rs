@@ -1,0 +1,326 @@
+//! The test bench: every arm started once and stopped where it is, except the one under load.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use assay_captures::ids::{Pid, Port, Role};
+use assay_captures::lap::{Lap, Load, ProbeState};
+use assay_captures::request_log::Slot;
+use assay_captures::run_dir;
+
+use super::failure::Failure;
+use super::log::LapLog;
+use crate::experiment::plan::{Cell, PlannedPass};
+use crate::load::errors::LoadError;
+use crate::load::{Cancel, Driver, Ending, LapFigures, LapOrder, Requests, Stop};
+use crate::probe::{ProbeSession, ProbeTarget};
+use crate::run::Laboratory;
+use crate::subject::RunningSubject;
+use crate::ui::Progress;
+
+/// Load after an arm was let go on again and before its next lap: caches and clocks settle.
+const RESUME: Duration = Duration::from_millis(100);
+/// Lines of a dead subject's output that are shown.
+const LAST_LINES: usize = 8;
+
+/// Everything that passes drive.
+pub(super) struct Bench<'a> {
+    /// The experiment and what runs beside the subjects.
+    pub laboratory: &'a mut Laboratory,
+    pub(super) driver: Driver,
+    pub(super) cancel: Cancel,
+    pub(super) arms: BTreeMap<usize, RunningSubject>,
+    pub(super) requests: BTreeMap<usize, Arc<Requests>>,
+    pub(super) warmed: BTreeSet<(usize, usize)>,
+}
+
+/// One lap to be driven and recorded.
+pub(super) struct LapPlan {
+    /// The arm and the route.
+    pub cell: Cell,
+    /// 0-based.
+    pub round: u32,
+    /// Whether the pass's probe records.
+    pub probe: ProbeState,
+    /// How requests are sent.
+    pub load: Load,
+    /// When sending ends.
+    pub stop: Stop,
+    /// Probe name → folder of the captures that cover it.
+    pub captures: BTreeMap<String, String>,
+    /// Whether the statements that Postgres counted are read before and after.
+    pub statements: bool,
+}
+
+impl<'a> Bench<'a> {
+    /// Puts `running` in the place of an arm, and gives back what was there.
+    pub(super) fn exchange_arm(
+        &mut self,
+        arm: usize,
+        running: RunningSubject,
+    ) -> Option<RunningSubject> {
+        self.warmed.retain(|&(warm, _)| warm != arm);
+        self.arms.insert(arm, running)
+    }
+
+    /// Lets the cell's arm go on, warms it up, does `work`, and stops it where it is again.
+    pub(super) fn with_arm<T>(
+        &mut self,
+        cell: Cell,
+        pass: &PlannedPass,
+        work: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.check_cancel()?;
+        if let Some(arm) = self.arms.get(&cell.arm) {
+            arm.thaw();
+        }
+        let done = match self.warm_up(cell, pass) {
+            Ok(()) => work(self),
+            Err(failure) => Err(failure),
+        };
+        if let Some(arm) = self.arms.get(&cell.arm) {
+            arm.freeze();
+        }
+        done
+    }
+
+    /// Load that is not recorded: as long as the plan says for a cell that has had none, so that
+    /// statements are prepared on every connection, and short for one that was only stopped.
+    fn warm_up(&mut self, cell: Cell, pass: &PlannedPass) -> Result<(), Failure> {
+        let first = self.warmed.insert((cell.arm, cell.route));
+        let length = if first { pass.warm_up.max(RESUME) } else { RESUME };
+        let load = Load::Closed { connections: pass.connections };
+        self.drive(cell, load, Stop::After(length)).map(|_| ())
+    }
+
+    /// Drives one lap, with `probes` reading their counters right before and after, and appends
+    /// it to `log`.
+    pub(super) fn lap(
+        &mut self,
+        plan: LapPlan,
+        probes: &mut [&mut ProbeSession],
+        log: &mut LapLog,
+    ) -> Result<(Lap, Vec<Slot>), Failure> {
+        self.check_cancel()?;
+        let address = self.arm(plan.cell.arm)?.address;
+        let connections = match plan.load {
+            Load::Closed { connections } | Load::FixedRate { connections, .. } => connections,
+            Load::Serial { .. } => 1,
+        };
+        let connected = self.driver.connect(address, connections);
+        self.explain_load(plan.cell, connected)?;
+        let before = self.statements(&plan)?;
+        mark(probes)?;
+        let driven = self.drive(plan.cell, plan.load, plan.stop);
+        // Also after a failure: the counters up to it are evidence.
+        let marked = mark(probes);
+        let figures = driven?;
+        let after = self.statements(&plan)?;
+        let calls = before.zip(after).map(|(before, after)| after.saturating_sub(before));
+        let (lap, slots) = self.record(plan, figures, calls, log);
+        log.append(&lap)?;
+        // A probe that failed meanwhile takes nothing from the lap itself.
+        marked?;
+        Ok((lap, slots))
+    }
+
+    fn record(
+        &self,
+        plan: LapPlan,
+        figures: LapFigures,
+        postgres_calls: Option<u64>,
+        log: &LapLog,
+    ) -> (Lap, Vec<Slot>) {
+        let arm = &self.laboratory.experiment.arms[plan.cell.arm];
+        let lap = Lap {
+            pass: log.pass().to_owned(),
+            subject: self.laboratory.experiment.subjects[arm.subject].name.clone(),
+            variant: arm.variant.name.clone(),
+            route: self.laboratory.routes[plan.cell.route].name.clone(),
+            round: plan.round,
+            order: log.next_order(),
+            probe: plan.probe,
+            load: plan.load,
+            span: figures.span,
+            sent_until: figures.sent_until,
+            answered_in_time: figures.answered_in_time,
+            requests: figures.requests,
+            good: figures.good,
+            non_2xx: figures.non_2xx,
+            mismatched: figures.mismatched,
+            errors: figures.errors,
+            body_bytes: figures.body_bytes,
+            latency: figures.latency,
+            postgres_calls,
+            generator: figures.generator,
+            captures: plan.captures,
+        };
+        (lap, figures.slots)
+    }
+
+    fn drive(&mut self, cell: Cell, load: Load, stop: Stop) -> Result<LapFigures, Failure> {
+        let order = LapOrder {
+            address: self.arm(cell.arm)?.address,
+            requests: self.requests.get(&cell.route).cloned().unwrap_or_default(),
+            load,
+            stop,
+            timeout: self.laboratory.experiment.load.timeout,
+        };
+        let driven = self.driver.lap(order);
+        let figures = self.explain_load(cell, driven)?;
+        match &figures.ending {
+            Ending::Cancelled => Err(Failure::Cancelled),
+            Ending::Gone(reason) => Err(self.explain_silence(cell, reason)),
+            Ending::Whole if figures.good == 0 => {
+                Err(self.explain_silence(cell, &nothing_good(&figures)))
+            }
+            Ending::Whole => {
+                if figures.good < figures.requests {
+                    self.check_services(cell)?;
+                }
+                Ok(figures)
+            }
+        }
+    }
+
+    fn explain_load<T>(&mut self, cell: Cell, outcome: Result<T, LoadError>) -> Result<T, Failure> {
+        match outcome {
+            Ok(value) => Ok(value),
+            Err(error @ LoadError::Connect { .. }) => {
+                Err(self.explain_silence(cell, &error.to_string()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Why an arm answers no more: it or a service has died, or it is alive and refuses.
+    fn explain_silence(&mut self, cell: Cell, how: &str) -> Failure {
+        if let Err(failure) = self.check_services(cell) {
+            return failure;
+        }
+        let title = self.cell_title(cell);
+        let arm = match self.arm(cell.arm) {
+            Ok(arm) => arm,
+            Err(failure) => return failure,
+        };
+        if let Err(died) = arm.check() {
+            return Failure::Run(anyhow::anyhow!("{died} (route {})", self.route_name(cell)));
+        }
+        let mut text = format!("{title}: the subject runs but no longer answers: {how}");
+        for line in arm.tail(LAST_LINES) {
+            let _never = write!(text, "\n  {line}");
+        }
+        Failure::Run(anyhow::anyhow!(text))
+    }
+
+    /// An error where a service that we started has died.
+    fn check_services(&mut self, cell: Cell) -> Result<(), Failure> {
+        let checked = self.laboratory.check_services();
+        checked.map_err(|error| error.context(self.cell_title(cell)).into())
+    }
+
+    fn statements(&self, plan: &LapPlan) -> Result<Option<u64>, Failure> {
+        if !plan.statements {
+            return Ok(None);
+        }
+        Ok(self.laboratory.statement_calls()?)
+    }
+
+    /// An error once somebody wants to stop.
+    pub(super) fn check_cancel(&self) -> Result<(), Failure> {
+        if self.cancel.is_cancelled() { Err(Failure::Cancelled) } else { Ok(()) }
+    }
+
+    /// The subject and the services, as probes are told of them.
+    pub(super) fn targets(&mut self, arm: usize) -> Result<Vec<ProbeTarget>, Failure> {
+        let subject = self.subject_target(arm)?;
+        let services = self.laboratory.services.running().map(|service| ProbeTarget {
+            role: service.role,
+            pid: service.pid,
+            port: service.port,
+        });
+        Ok(std::iter::once(subject).chain(services).collect())
+    }
+
+    /// The subject alone.
+    pub(super) fn subject_target(&mut self, arm: usize) -> Result<ProbeTarget, Failure> {
+        let running = self.arm(arm)?;
+        Ok(ProbeTarget {
+            role: Role::Subject,
+            pid: Some(Pid(running.pid)),
+            port: Port(running.address.port()),
+        })
+    }
+
+    fn arm(&mut self, arm: usize) -> Result<&mut RunningSubject, Failure> {
+        self.arms
+            .get_mut(&arm)
+            .ok_or_else(|| Failure::Run(anyhow::anyhow!("arm {arm} of the plan was not started")))
+    }
+
+    /// `subject.variant`, as run directories name it.
+    #[must_use]
+    pub(super) fn arm_title(&self, arm: usize) -> String {
+        let (subject, variant) = self.arm_names(arm);
+        format!("{subject}.{variant}")
+    }
+
+    /// Subject and variant.
+    #[must_use]
+    pub(super) fn arm_names(&self, arm: usize) -> (&str, &str) {
+        let experiment = &self.laboratory.experiment;
+        let found = &experiment.arms[arm];
+        (&experiment.subjects[found.subject].name, &found.variant.name)
+    }
+
+    /// `subject.variant, route`.
+    #[must_use]
+    pub(super) fn cell_title(&self, cell: Cell) -> String {
+        format!("{}, {}", self.arm_title(cell.arm), self.route_name(cell))
+    }
+
+    /// Name of the cell's route.
+    #[must_use]
+    pub(super) fn route_name(&self, cell: Cell) -> &str {
+        &self.laboratory.routes[cell.route].name
+    }
+
+    /// Folder of a capture that covers all routes of an arm in a pass, relative to the run.
+    #[must_use]
+    pub(super) fn arm_folder(&self, pass: &str, arm: usize, probe: &str) -> String {
+        let (subject, variant) = self.arm_names(arm);
+        run_dir::arm_capture(pass, subject, variant, probe)
+    }
+
+    /// Folder of a capture of one cell in a pass, relative to the run.
+    #[must_use]
+    pub(super) fn cell_folder(&self, pass: &str, cell: Cell, probe: &str) -> String {
+        let (subject, variant) = self.arm_names(cell.arm);
+        run_dir::capture(pass, subject, variant, self.route_name(cell), probe)
+    }
+
+    /// Says what is being done right now.
+    pub(super) fn now(&self, progress: &Progress, cell: Cell) {
+        progress.now(&self.cell_title(cell));
+    }
+}
+
+fn mark(probes: &mut [&mut ProbeSession]) -> Result<(), Failure> {
+    for probe in probes {
+        probe.mark()?;
+    }
+    Ok(())
+}
+
+fn nothing_good(figures: &LapFigures) -> String {
+    let mut text = format!(
+        "none of {} requests was answered well ({} other statuses, {} other bodies",
+        figures.requests, figures.non_2xx, figures.mismatched
+    );
+    for (kind, number) in &figures.errors {
+        let _never = write!(text, ", {number} {kind}");
+    }
+    text + ")"
+}

@@ -1,0 +1,125 @@
+//! Passes under load with a probe that is switched off and on in neighbouring laps: what it
+//! records is divided by the requests of the laps with it, and the laps without it tell what it
+//! costs.
+
+use std::collections::BTreeMap;
+
+use assay_captures::lap::{Load, ProbeState};
+
+use super::attached::{Attached, Attachment, Troubles};
+use super::balance;
+use super::bench::{Bench, LapPlan};
+use super::failure::Failure;
+use super::log::LapLog;
+use super::usage::UsageProbes;
+use crate::experiment::PassKind;
+use crate::experiment::plan::{Cell, PlannedPass};
+use crate::load::Stop;
+use crate::ui::Progress;
+
+/// One cell after another, each with its own capture.
+pub(super) fn run(
+    bench: &mut Bench<'_>,
+    pass: &PlannedPass,
+    log: &mut LapLog,
+    troubles: &mut Troubles,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let mut usage = UsageProbes::default();
+    let mut done = Ok(());
+    for &cell in &pass.cells {
+        bench.now(progress, cell);
+        match one_cell(bench, pass, cell, &mut usage, log, troubles, progress) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(failure) => {
+                done = Err(failure);
+                break;
+            }
+        }
+    }
+    usage.stop(bench, troubles);
+    done
+}
+
+/// False where the probe cannot even start: it would fail the same way everywhere.
+fn one_cell(
+    bench: &mut Bench<'_>,
+    pass: &PlannedPass,
+    cell: Cell,
+    usage: &mut UsageProbes,
+    log: &mut LapLog,
+    troubles: &mut Troubles,
+    progress: &Progress,
+) -> Result<bool, Failure> {
+    let title = bench.cell_title(cell);
+    let usage_of_arm = usage.of(bench, log.pass(), cell.arm, troubles)?;
+    let attachment = attachment(bench, pass.kind, cell)?;
+    let mut attached = match Attached::start(bench.laboratory, attachment) {
+        Ok(attached) => attached,
+        Err(error) => {
+            troubles.add(&title, &error);
+            return Ok(!error.at_start);
+        }
+    };
+    let driven = bench.with_arm(cell, pass, |bench| {
+        laps(bench, pass, cell, &mut attached, usage_of_arm, log, progress)
+    });
+    // It is closed while its arm stands still, and whatever happened.
+    let stopped = attached.session.stop().map_err(Failure::Probe);
+    if troubles.note(&title, driven)?.is_some() {
+        troubles.note(&title, stopped)?;
+    }
+    Ok(true)
+}
+
+fn laps(
+    bench: &mut Bench<'_>,
+    pass: &PlannedPass,
+    cell: Cell,
+    attached: &mut Attached,
+    mut usage: Option<&mut Attached>,
+    log: &mut LapLog,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    for (round, recording) in balance::off_on(pass.rounds) {
+        attached.session.switch(recording)?;
+        let mut captures = BTreeMap::new();
+        if let Some(usage) = &usage {
+            captures.insert("usage".to_owned(), usage.folder.clone());
+        }
+        if recording {
+            captures.insert(pass.kind.word().to_owned(), attached.folder.clone());
+        }
+        let plan = LapPlan {
+            cell,
+            round,
+            probe: if recording { ProbeState::On } else { ProbeState::Off },
+            load: Load::Closed { connections: pass.connections },
+            stop: Stop::After(pass.lap),
+            captures,
+            statements: recording && pass.kind == PassKind::Wire,
+        };
+        let usage = usage.as_deref_mut().map(|usage| &mut usage.session);
+        let mut marked: Vec<_> = std::iter::once(&mut attached.session).chain(usage).collect();
+        bench.lap(plan, &mut marked, log)?;
+        progress.step();
+    }
+    attached.session.switch(false)?;
+    Ok(())
+}
+
+fn attachment(
+    bench: &mut Bench<'_>,
+    kind: PassKind,
+    cell: Cell,
+) -> Result<Attachment<'static>, Failure> {
+    let probe = kind.word();
+    let targets = match kind {
+        // The services' system calls are not what a request of the subject costs.
+        PassKind::Syscalls => vec![bench.subject_target(cell.arm)?],
+        _ => bench.targets(cell.arm)?,
+    };
+    let folder = bench.cell_folder(probe, cell, probe);
+    Ok(Attachment { probe, folder, targets, options: Vec::new(), recording: false })
+}

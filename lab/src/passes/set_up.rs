@@ -1,0 +1,82 @@
+//! Setting up the bench: every arm is started and stopped where it is, and answers are compared
+//! before any load.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::bench::Bench;
+use super::failure::Failure;
+use crate::load::gate::{Gate, GatedRoute};
+use crate::load::{Driver, Requests};
+use crate::run::Laboratory;
+
+impl<'a> Bench<'a> {
+    /// Starts the driver and every arm of the plan, and compares their answers. All arms are
+    /// stopped where they are when it returns.
+    pub(super) fn set_up(laboratory: &'a mut Laboratory) -> Result<Self, Failure> {
+        let cancel = laboratory.cancel.clone();
+        let driver = Driver::start(laboratory.pinning.load.cores(), cancel.clone())?;
+        let mut bench = Self {
+            laboratory,
+            driver,
+            cancel,
+            arms: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            warmed: BTreeSet::new(),
+        };
+        bench.start_arms()?;
+        bench.compare_answers()?;
+        Ok(bench)
+    }
+
+    fn start_arms(&mut self) -> Result<(), Failure> {
+        let arms = self.laboratory.plan.arms();
+        let progress = self.laboratory.ui.steps("start", arms.len() as u64);
+        for arm in arms {
+            self.check_cancel()?;
+            progress.now(&self.arm_title(arm));
+            let running = self.laboratory.start_subject(arm, &[])?;
+            running.freeze();
+            self.arms.insert(arm, running);
+            progress.step();
+        }
+        progress.done(&format!("{} subjects are ready", self.arms.len()));
+        Ok(())
+    }
+
+    fn compare_answers(&mut self) -> Result<(), Failure> {
+        let routes = self.laboratory.plan.routes();
+        let mut gated = Vec::new();
+        for &route in &routes {
+            let planned = &self.laboratory.routes[route];
+            let mut requests = Requests::default();
+            for target in &planned.targets {
+                let headers = target.headers.iter().map(|(name, value)| (&**name, &**value));
+                requests
+                    .add(&planned.method, &target.path, headers, Some(&target.body))
+                    .map_err(|error| anyhow::anyhow!("route {}: {error}", planned.name))?;
+            }
+            let requests = Arc::new(requests);
+            gated.push(GatedRoute { name: planned.name.clone(), requests });
+        }
+        let number: usize = gated.iter().map(|route| route.requests.len()).sum();
+        let progress = self.laboratory.ui.steps("compare answers", self.arms.len() as u64);
+        let mut gate = Gate::new(gated, self.laboratory.experiment.load.timeout);
+        for (&arm, running) in &self.arms {
+            self.check_cancel()?;
+            progress.now(&self.arm_title(arm));
+            running.thaw();
+            let admitted = gate.admit(&self.driver, &running.title, running.address);
+            running.freeze();
+            admitted?;
+            progress.step();
+        }
+        progress.done(&format!("{number} pages are byte-equal from all subjects"));
+        for route in routes {
+            let name = &self.laboratory.routes[route].name;
+            let requests = gate.expecting(name).unwrap_or_default();
+            self.requests.insert(route, Arc::new(requests));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! The usage probes of a pass: one for each arm, for as long as the pass takes.
+
+use std::collections::BTreeMap;
+
+use super::attached::{Attached, Attachment, Troubles};
+use super::bench::Bench;
+use super::failure::Failure;
+
+/// By arm; `None` where it could not be started or has failed.
+#[derive(Default)]
+pub(super) struct UsageProbes {
+    by_arm: BTreeMap<usize, Option<Attached>>,
+}
+
+impl UsageProbes {
+    /// The probe of an arm, started when it is first asked for.
+    pub(super) fn of(
+        &mut self,
+        bench: &mut Bench<'_>,
+        pass: &str,
+        arm: usize,
+        troubles: &mut Troubles,
+    ) -> Result<Option<&mut Attached>, Failure> {
+        if let std::collections::btree_map::Entry::Vacant(vacant) = self.by_arm.entry(arm) {
+            let attachment = Attachment {
+                probe: "usage",
+                folder: bench.arm_folder(pass, arm, "usage"),
+                targets: bench.targets(arm)?,
+                options: Vec::new(),
+                recording: true,
+            };
+            let started = Attached::start(bench.laboratory, attachment);
+            let title = bench.arm_title(arm);
+            vacant.insert(troubles.note(&title, started.map_err(Failure::Probe))?);
+        }
+        Ok(self.by_arm.get_mut(&arm).and_then(Option::as_mut))
+    }
+
+    /// Gives up the probe of an arm after it failed.
+    pub(super) fn give_up(&mut self, arm: usize) {
+        self.by_arm.insert(arm, None);
+    }
+
+    /// Has all of them close their captures.
+    pub(super) fn stop(self, bench: &Bench<'_>, troubles: &mut Troubles) {
+        for (arm, attached) in self.by_arm {
+            let Some(attached) = attached else { continue };
+            if let Err(error) = attached.session.stop() {
+                troubles.add(&bench.arm_title(arm), &error);
+            }
+        }
+    }
+}
