@@ -12,6 +12,7 @@ pub mod interval;
 pub mod verdict;
 
 pub mod bounds;
+pub mod brackets;
 pub mod laps;
 
 pub mod aa;

@@ -4,8 +4,10 @@
 //! Nothing here but [`capture`] and [`run_dir`] touches a file; parsers take bytes and deliver
 //! records and problems to a [`parsed::Sink`].
 
+pub mod allocation_counts;
 pub mod capture;
 pub mod ids;
+pub mod json_lines;
 pub mod lap;
 pub mod manifest;
 pub mod parsed;

@@ -69,6 +69,7 @@
 //! }
 //! ```
 
+pub mod allocation_counter;
 pub mod capture_folder;
 pub mod cli;
 pub mod clock;

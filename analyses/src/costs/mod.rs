@@ -1,1 +1,3 @@
 //! From records to costs per request: one file for each question.
+
+pub mod allocations;

@@ -9,12 +9,13 @@
 //! (one line in the file). Counters only grow, so a window's cost is a difference of two samples.
 
 mod model;
-mod parse;
 #[cfg(test)]
 mod tests;
 
 pub use model::{At, Group, Machine, Sample};
-pub use parse::Decoder;
+
+/// Reads the samples as the file streams by.
+pub type Decoder = crate::json_lines::Decoder<Sample>;
 
 /// File name in the capture's folder.
 pub const FILE: &str = "usage.jsonl";

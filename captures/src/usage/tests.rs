@@ -63,7 +63,7 @@ fn a_torn_or_foreign_line_is_a_problem_and_the_others_stand() {
     let problems: Vec<String> = parsed.problems.iter().map(ToString::to_string).collect();
     assert_eq!(
         problems,
-        ["line 2: not a usage sample (column 12)", "line 5: the last line has no end"]
+        ["line 2: not a valid record (column 12)", "line 5: the last line has no end"]
     );
 }
 
@@ -78,7 +78,7 @@ fn a_line_without_end_does_not_grow_the_memory() {
     decoder.feed(print(&[sample(1)]).as_bytes(), &mut parsed);
     decoder.finish(&mut parsed);
     assert_eq!(parsed.records, [sample(1)]);
-    assert_eq!(parsed.problems[0].to_string(), "line 1: too long for a usage sample");
+    assert_eq!(parsed.problems[0].to_string(), "line 1: too long for a record");
 }
 
 #[test]

@@ -1,23 +1,32 @@
-//! Lines → samples.
+//! Formats of ours that have one JSON record a line.
+
+use std::marker::PhantomData;
+
+use serde::de::DeserializeOwned;
 
 use crate::parsed::{Place, Problem, Sink};
 
-use super::model::Sample;
+/// Longest line that is kept: a sample with all its counts takes under 64 KB.
+const LINE_MAX: usize = 256 * 1024;
 
-/// Longest line that is kept: four groups take under 2 KB.
-const LINE_MAX: usize = 64 * 1024;
-
-/// Reads `usage.jsonl` as it streams by.
-#[derive(Debug, Default)]
-pub struct Decoder {
+/// Reads records of type `R` as a file streams by.
+#[derive(Debug)]
+pub struct Decoder<R> {
     pending: Vec<u8>,
     line: u64,
     too_long: bool,
+    records: PhantomData<R>,
 }
 
-impl Decoder {
+impl<R> Default for Decoder<R> {
+    fn default() -> Self {
+        Self { pending: Vec::new(), line: 0, too_long: false, records: PhantomData }
+    }
+}
+
+impl<R: DeserializeOwned> Decoder<R> {
     /// Takes the next bytes of the file.
-    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink<Sample>) {
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink<R>) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (text, ended) = match piece.split_last() {
                 Some((b'\n', text)) => (text, true),
@@ -37,7 +46,7 @@ impl Decoder {
     }
 
     /// The file has ended.
-    pub fn finish(&mut self, sink: &mut impl Sink<Sample>) {
+    pub fn finish(&mut self, sink: &mut impl Sink<R>) {
         if !self.pending.is_empty() || self.too_long {
             self.pending.clear();
             self.too_long = false;
@@ -46,17 +55,17 @@ impl Decoder {
         }
     }
 
-    fn end_line(&mut self, sink: &mut impl Sink<Sample>) {
+    fn end_line(&mut self, sink: &mut impl Sink<R>) {
         self.line += 1;
         let place = Place::Line(self.line);
         if std::mem::take(&mut self.too_long) {
-            sink.problem(Problem::new(place, "too long for a usage sample"));
+            sink.problem(Problem::new(place, "too long for a record"));
         } else if !self.pending.is_empty() {
             match serde_json::from_slice(&self.pending) {
-                Ok(sample) => sink.record(sample),
+                Ok(record) => sink.record(record),
                 Err(error) => {
                     // serde_json counts lines from 1 within this one; its column helps.
-                    let text = format!("not a usage sample (column {})", error.column());
+                    let text = format!("not a valid record (column {})", error.column());
                     sink.problem(Problem::new(place, text));
                 }
             }
