@@ -35,6 +35,10 @@ pub fn all(fair: FairLaps<'_>, costs: &[Cost], arms: &[Arm]) -> Vec<Comparison> 
     let mut comparisons = Vec::new();
     for (cell, by_arm) in &series {
         let Some(base) = by_arm.get(reference) else { continue };
+        // A process that did nothing at all has no ratio.
+        if by_arm.values().flat_map(Series::values).all(|value| value == 0.0) {
+            continue;
+        }
         let laps = others.iter().filter_map(|arm| Some((arm, by_arm.get(arm)?)));
         comparisons.extend(
             laps.filter_map(|judged| compare::compare(cell.clone(), (reference, base), judged)),
@@ -54,7 +58,8 @@ pub fn all(fair: FairLaps<'_>, costs: &[Cost], arms: &[Arm]) -> Vec<Comparison> 
 }
 
 /// The price of a round trip on every route, from each two arms that differ in one variable and
-/// whose trips differ by pool pings alone. Trips come from the serial pass, or from the wire
+/// whose trips differ by pool pings alone, all of them awaited: were pings on release among them,
+/// then connections would be taken less often too, which has a price of its own. Trips come from the serial pass, or from the wire
 /// under load where there is none.
 #[must_use]
 pub fn ping_prices(fair: FairLaps<'_>, costs: &[Cost], arms: &[Arm]) -> Vec<PingPrice> {
@@ -81,7 +86,9 @@ pub fn ping_prices(fair: FairLaps<'_>, costs: &[Cost], arms: &[Arm]) -> Vec<Ping
             );
             prices.extend(price.map(|mut price| {
                 if closed {
-                    price.doubts.push("closed load: the two arms ran at different rates".into());
+                    price
+                        .doubts
+                        .push("closed load: the two variants ran at different rates".into());
                 }
                 price
             }));
@@ -167,10 +174,15 @@ fn compare_costs(
 }
 
 /// Flights per request of two arms, when they differ by pool pings alone.
-fn pinged(costs: &[Cost], route: &str, one: &ArmName, other: &ArmName) -> Option<(f64, f64)> {
+fn pinged(
+    costs: &[Cost],
+    route: &str,
+    one_arm: &ArmName,
+    other_arm: &ArmName,
+) -> Option<(f64, f64)> {
     for pass in ["serial", "wire"] {
-        let one = flights(costs, pass, route, one);
-        let other = flights(costs, pass, route, other);
+        let one = flights(costs, Metric::PostgresFlights, pass, route, one_arm);
+        let other = flights(costs, Metric::PostgresFlights, pass, route, other_arm);
         let (Some(&one_all), Some(&other_all)) = (one.get(""), other.get("")) else { continue };
         let reasons: BTreeSet<&str> = one.keys().chain(other.keys()).copied().collect();
         let same = |reason: &str| {
@@ -179,6 +191,13 @@ fn pinged(costs: &[Cost], route: &str, one: &ArmName, other: &ArmName) -> Option
         };
         // Statements prepared on a connection's first use are nobody's choice here.
         let kept = |reason: &&str| !matches!(*reason, "" | "pool ping" | "prepare");
+        let awaited = |arm| flights(costs, Metric::PostgresAwaitedFlights, pass, route, arm);
+        let (one_awaited, other_awaited) = (awaited(one_arm), awaited(other_arm));
+        if let (Some(one), Some(other)) = (one_awaited.get(""), other_awaited.get(""))
+            && ((one - other) - (one_all - other_all)).abs() >= 0.05
+        {
+            return None;
+        }
         let only_pings = reasons.into_iter().filter(kept).all(same) && !same("pool ping");
         return only_pings.then_some((one_all, other_all));
     }
@@ -188,13 +207,14 @@ fn pinged(costs: &[Cost], route: &str, one: &ArmName, other: &ArmName) -> Option
 /// Reason → flights per request; the total under the empty reason.
 fn flights<'a>(
     costs: &'a [Cost],
+    metric: Metric,
     pass: &str,
     route: &str,
     arm: &ArmName,
 ) -> BTreeMap<&'a str, f64> {
     costs
         .iter()
-        .filter(|cost| cost.metric == Metric::PostgresFlights)
+        .filter(|cost| cost.metric == metric)
         .filter(|Cost { origin, .. }| {
             origin.pass == pass
                 && origin.route == route
@@ -296,7 +316,7 @@ mod tests {
         let prices = ping_prices(fair, &costs(), &arms());
         let [price] = &prices[..] else { panic!("{prices:?}") };
         assert!((price.per_trip.value - 11e-6).abs() < 1e-9);
-        assert_eq!(price.doubts, ["closed load: the two arms ran at different rates"]);
+        assert_eq!(price.doubts, ["closed load: the two variants ran at different rates"]);
         let mut more_statements = costs();
         more_statements[1] = flight("on", Some("user"), 4.0);
         assert!(ping_prices(fair, &more_statements, &arms()).is_empty());

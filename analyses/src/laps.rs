@@ -107,7 +107,9 @@ fn arm_costs(origin: &Origin, laps: &[&Lap]) -> Vec<Cost> {
     costs.extend(latency(origin, "max", largest));
     for cost in &mut costs {
         if cost.metric == Metric::Latency && laps.iter().any(|lap| !is_fixed_rate(lap)) {
-            cost.doubts.push("closed load: latency restates throughput".to_owned());
+            cost.doubts.push(
+                "closed load: latency follows from throughput (connections ÷ rate)".to_owned(),
+            );
         }
     }
     costs

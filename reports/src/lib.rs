@@ -1,3 +1,19 @@
 //! One `Report` value, many renderers. Never computes.
 
 pub mod report;
+
+pub mod cost_table;
+pub mod sections;
+
+pub mod json;
+pub mod markdown;
+pub mod terminal;
+
+pub mod numbers;
+pub mod plain;
+pub mod table;
+
+#[cfg(test)]
+mod renderings;
+#[cfg(test)]
+mod sample;

@@ -86,3 +86,15 @@ pub struct Paths {
     /// `tables.md`.
     pub tables: String,
 }
+
+impl Report {
+    /// What tables call an arm; the variant's name when the run does not know it.
+    #[must_use]
+    pub fn title<'a>(&'a self, name: &'a ArmName) -> &'a str {
+        self.run
+            .arms
+            .iter()
+            .find(|arm| arm.subject == name.subject && arm.variant == name.variant)
+            .map_or(&name.variant, |arm| &arm.title)
+    }
+}

@@ -1,0 +1,248 @@
+//! Looks costs and comparisons of one route up, and turns them into lines.
+
+use assay_analyses::compare::Comparison;
+use assay_analyses::cost::{Amount, Cost, Figure};
+use assay_analyses::metric::{Kind, Metric};
+use assay_analyses::verdict::Verdict;
+use assay_captures::run_record::Arm;
+
+use super::{Entry, Line, mark, words};
+use crate::numbers::{self, Scale};
+use crate::report::Report;
+
+/// One route of a report.
+pub(super) struct Finder<'a> {
+    pub(super) report: &'a Report,
+    pub(super) route: &'a str,
+}
+
+/// What a line shows.
+#[derive(Clone)]
+pub(super) struct Wanted<'a> {
+    pub(super) name: String,
+    pub(super) indent: usize,
+    pub(super) metric: Metric,
+    pub(super) labels: Vec<(&'a str, &'a str)>,
+    /// The passes to take it from, the best first; the first that has it in any arm is taken
+    /// for all of them.
+    pub(super) passes: &'a [&'a str],
+    /// Unit of a count.
+    pub(super) count: &'static str,
+    /// A part of a total that was measured: what was never seen of it is 0.
+    pub(super) part_of_total: bool,
+}
+
+impl<'a> Wanted<'a> {
+    pub(super) fn new(
+        name: impl Into<String>,
+        metric: Metric,
+        count: &'static str,
+        passes: &'a [&'a str],
+    ) -> Self {
+        let labels = Vec::new();
+        Self { name: name.into(), indent: 1, metric, labels, passes, count, part_of_total: false }
+    }
+
+    pub(super) fn with(mut self, label: &'a str, value: &'a str) -> Self {
+        self.labels.push((label, value));
+        self
+    }
+
+    pub(super) fn part(mut self) -> Self {
+        self.indent += 1;
+        self.part_of_total = true;
+        self
+    }
+
+    pub(super) fn inside(mut self) -> Self {
+        self.indent += 1;
+        self
+    }
+}
+
+impl<'a> Finder<'a> {
+    pub(super) fn arms(&self) -> &'a [Arm] {
+        &self.report.run.arms
+    }
+
+    pub(super) fn costs(&self, metric: Metric) -> impl Iterator<Item = &'a Cost> + use<'a> {
+        let (report, route) = (self.report, self.route.to_owned());
+        report.costs.iter().filter(move |cost| cost.metric == metric && cost.origin.route == route)
+    }
+
+    /// One cost an arm, all of the same pass.
+    pub(super) fn find(&self, wanted: &Wanted<'_>) -> Vec<Option<&'a Cost>> {
+        for pass in wanted.passes {
+            let found: Vec<Option<&Cost>> =
+                self.arms().iter().map(|arm| self.one(arm, wanted, pass)).collect();
+            if found.iter().any(Option::is_some) {
+                return found;
+            }
+        }
+        vec![None; self.arms().len()]
+    }
+
+    fn one(&self, arm: &Arm, wanted: &Wanted<'_>, pass: &str) -> Option<&'a Cost> {
+        let of_arm = |cost: &&'a Cost| {
+            let origin = &cost.origin;
+            origin.pass == pass && origin.subject == arm.subject && origin.variant == arm.variant
+        };
+        let labelled = |cost: &&'a Cost| {
+            cost.labels.len() == wanted.labels.len()
+                && wanted
+                    .labels
+                    .iter()
+                    .all(|&(label, value)| cost.labels.get(label).is_some_and(|own| own == value))
+        };
+        let mut found: Vec<&Cost> =
+            self.costs(wanted.metric).filter(of_arm).filter(labelled).collect();
+        // Two instruments may have counted the same: measured ones first, then by capture.
+        found.sort_by_key(|cost| (cost.amount.figure().is_none(), &cost.origin.capture));
+        found.first().copied()
+    }
+
+    fn comparison(&self, cost: &Cost) -> Option<&'a Comparison> {
+        self.report.comparisons.iter().find(|comparison| {
+            let cell = &comparison.cell;
+            cell.metric == cost.metric
+                && cell.route == cost.origin.route
+                && cell.pass == cost.origin.pass
+                && cell.labels == cost.labels
+                && comparison.arm.subject == cost.origin.subject
+                && comparison.arm.variant == cost.origin.variant
+                // Another instrument's comparison of the same cell has other amounts.
+                && (comparison.effect.is_some()
+                    || cost.amount.figure().is_some_and(|figure| {
+                        (figure.value - comparison.arm_amount).abs()
+                            <= 1e-9 * figure.value.abs()
+                    }))
+        })
+    }
+
+    /// The line of what is wanted; `None` when no arm has anything to show.
+    pub(super) fn line(&self, wanted: &Wanted<'_>, notes: &mut Vec<String>) -> Option<Line> {
+        let costs = self.find(wanted);
+        if costs.iter().all(Option::is_none) {
+            return None;
+        }
+        let figures: Vec<(f64, f64)> = costs.iter().flatten().filter_map(|c| amount(c)).collect();
+        if wanted.part_of_total && !figures.is_empty() && figures.iter().all(|(v, _)| *v == 0.0) {
+            return None;
+        }
+        let scale = Scale::of(wanted.metric.unit(), wanted.count, &figures);
+        let mut numbers = Vec::new();
+        let entries = costs
+            .iter()
+            .map(|cost| match cost {
+                Some(cost) => self.entry(cost, &scale, notes, &mut numbers),
+                None if wanted.part_of_total => Entry { value: "0".into(), ..Entry::default() },
+                None => Entry { value: "–".into(), ..Entry::default() },
+            })
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Some(Line {
+            name: wanted.name.clone(),
+            indent: wanted.indent,
+            unit: scale.unit,
+            entries,
+            notes: numbers,
+        })
+    }
+
+    fn entry(
+        &self,
+        cost: &Cost,
+        scale: &Scale,
+        notes: &mut Vec<String>,
+        numbers: &mut Vec<usize>,
+    ) -> Entry {
+        for doubt in &cost.doubts {
+            numbers.push(note(notes, doubt));
+        }
+        let value = match &cost.amount {
+            Amount::Measured(figure) => scale.show(figure.value),
+            Amount::LowerBound(figure, reason) => {
+                numbers.push(note(notes, &format!("at least: {reason}")));
+                format!("≥{}", scale.show(figure.value))
+            }
+            Amount::NotMeasured(reason) => {
+                numbers.push(note(notes, &format!("not measured: {reason}")));
+                return Entry { value: "n/a".into(), ..Entry::default() };
+            }
+        };
+        let change = self.comparison(cost).map_or_else(String::new, |comparison| {
+            for doubt in &comparison.doubts {
+                let title = self.report.title(&comparison.arm);
+                numbers.push(note(notes, &format!("{title}: {doubt}")));
+            }
+            change(comparison, scale)
+        });
+        Entry { value, change, words: false }
+    }
+
+    /// The verdicts on what is wanted, in words; `None` when nothing was judged by rounds.
+    pub(super) fn verdicts(&self, wanted: &Wanted<'_>) -> Option<Line> {
+        let costs = self.find(wanted);
+        let mut judged = false;
+        let entries = costs
+            .iter()
+            .map(|cost| {
+                let comparison = cost.and_then(|cost| self.comparison(cost));
+                let Some(comparison) = comparison else { return Entry::default() };
+                let half = comparison.effect.map(|effect| effect.half_width());
+                judged = true;
+                Entry { value: words(comparison.verdict, half), words: true, ..Entry::default() }
+            })
+            .collect();
+        judged.then(|| Line {
+            name: "verdict".into(),
+            indent: wanted.indent + 1,
+            unit: "",
+            entries,
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// The number of a note, which is added when it is new.
+pub(super) fn note(notes: &mut Vec<String>, text: &str) -> usize {
+    match notes.iter().position(|known| known == text) {
+        Some(index) => index + 1,
+        None => {
+            notes.push(text.to_owned());
+            notes.len()
+        }
+    }
+}
+
+/// Value and half-width of a cost with a figure. The range of an exact count is that of single
+/// requests, not a doubt about the figure.
+fn amount(cost: &Cost) -> Option<(f64, f64)> {
+    let Figure { value, low, high, .. } = cost.amount.figure()?;
+    Some((value, if cost.kind == Kind::Exact { 0.0 } else { (high - low) / 2.0 }))
+}
+
+/// A change: counts by their difference, the rest in percent.
+fn change(comparison: &Comparison, scale: &Scale) -> String {
+    let verdict = comparison.verdict;
+    let sign = mark(verdict);
+    match verdict {
+        Verdict::Same | Verdict::NotJudged { overlap: true } | Verdict::Indistinguishable => {
+            return sign.to_owned();
+        }
+        _ => {}
+    }
+    let count = comparison.cell.metric.unit() == "1";
+    let text = if count || comparison.change().is_none() {
+        scale.show_difference(comparison.difference()).unwrap_or_else(|| "=".to_owned())
+    } else {
+        let half = comparison.effect.map(|effect| effect.half_width());
+        numbers::percent(comparison.change().unwrap_or_default(), half)
+    };
+    match (text.as_str(), sign) {
+        (_, "") => text,
+        ("=", sign) => sign.to_owned(),
+        (text, sign) => format!("{text} {sign}"),
+    }
+}

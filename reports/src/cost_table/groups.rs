@@ -1,0 +1,319 @@
+//! Which lines each part of the table has, and where they come from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use assay_analyses::metric::Metric;
+use assay_analyses::ping_price::PingPrice;
+use assay_captures::lap::Lap;
+
+use super::finder::{Finder, Wanted, note};
+use super::{Entry, Group, Line};
+use crate::numbers::{self, Scale};
+
+const FAIR: &[&str] = &["fair"];
+const UNDER_LOAD: &[&str] = &["wire"];
+const ONE_AT_A_TIME: &[&str] = &["serial", "wire"];
+const SYSCALLS: &[&str] = &["syscalls", "serial"];
+const USAGE: &[&str] = &["fair", "usage"];
+const CPU: &[&str] = &["cpu"];
+const ALLOCATIONS: &[&str] = &["allocations"];
+
+/// The reasons of a round trip, and what they are called in the table.
+const REASONS: [(&str, &str); 5] = [
+    ("user", "user statements"),
+    ("transaction", "transaction control"),
+    ("prepare", "statement prepares"),
+    ("pool ping", "pool pings"),
+    ("pool reset", "pool resets"),
+];
+
+/// System calls that get a line of their own.
+const TOP_CALLS: usize = 6;
+
+/// All parts that have lines, in the order of reading.
+pub(super) fn all(finder: &Finder<'_>, notes: &mut Vec<String>) -> Vec<Group> {
+    let build: [fn(&Finder<'_>, &mut Vec<String>) -> Group; 8] =
+        [speed, postgres, redis, cpu, waiting, switches, syscalls, memory];
+    let groups = build.map(|build| build(finder, notes));
+    groups.into_iter().filter(|group| !group.lines.is_empty()).collect()
+}
+
+fn speed(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+    let throughput = Wanted::new("throughput", Metric::Throughput, "req/s", FAIR);
+    let mut lines = Vec::new();
+    if let Some(line) = finder.line(&throughput, notes) {
+        let good = throughput.clone().with("answers", "good").inside();
+        lines.push(line);
+        lines.extend(finder.verdicts(&throughput));
+        lines.extend(laps_line(finder, &throughput));
+        let good = Wanted { name: "good answers alone".into(), ..good };
+        lines.extend(finder.line(&good, notes));
+    }
+    for (name, quantile) in [("latency p50", "0.5"), ("latency p99", "0.99")] {
+        let latency = Wanted::new(name, Metric::Latency, "", FAIR).with("quantile", quantile);
+        lines.extend(finder.line(&latency, notes));
+    }
+    Group { title: "Speed", how: fair_laps(finder), lines, remarks: Vec::new() }
+}
+
+/// The slowest and the fastest lap of each arm in one line.
+fn laps_line(finder: &Finder<'_>, throughput: &Wanted<'_>) -> Option<Line> {
+    let worst = finder.find(&throughput.clone().with("lap", "worst"));
+    let best = finder.find(&throughput.clone().with("lap", "best"));
+    let mut any = false;
+    let entries = worst
+        .iter()
+        .zip(&best)
+        .map(|(worst, best)| {
+            let figures =
+                (worst.and_then(|c| c.amount.figure()), best.and_then(|c| c.amount.figure()));
+            let (Some(worst), Some(best)) = figures else { return Entry::default() };
+            any = true;
+            let scale = Scale::of("1/s", "", &[(best.value, best.value / 1000.0)]);
+            let value = format!("{} – {}", scale.show(worst.value), scale.show(best.value));
+            Entry { value, words: true, ..Entry::default() }
+        })
+        .collect();
+    any.then(|| Line {
+        name: "range of laps, req/s".into(),
+        indent: 2,
+        unit: "req/s",
+        entries,
+        notes: Vec::new(),
+    })
+}
+
+fn fair_laps(finder: &Finder<'_>) -> String {
+    let of_route = |lap: &&Lap| lap.pass == "fair" && lap.route == finder.route;
+    let laps: Vec<&Lap> = finder.report.laps.iter().filter(of_route).collect();
+    let rounds: BTreeSet<u32> = laps.iter().map(|lap| lap.round).collect();
+    let Some(first) = laps.first() else { return String::new() };
+    let seconds = first.sent_until.since(first.span.start).unwrap_or_default().seconds();
+    format!(
+        "{} rounds of {} s, {} connections, no probe",
+        rounds.len(),
+        numbers::number(seconds, 1),
+        finder.report.run.connections
+    )
+}
+
+fn samples(finder: &Finder<'_>, wanted: &Wanted<'_>) -> Option<(String, u64)> {
+    let cost = finder.find(wanted).into_iter().flatten().next()?;
+    Some((cost.origin.pass.clone(), cost.amount.figure()?.samples))
+}
+
+fn from_packets(finder: &Finder<'_>, wanted: &Wanted<'_>) -> String {
+    match samples(finder, wanted) {
+        Some((pass, samples)) if pass == "serial" => {
+            format!("from its packets, {} requests one at a time", numbers::count(samples as f64))
+        }
+        Some(_) => "from its packets, under load".to_owned(),
+        None => "from its packets".to_owned(),
+    }
+}
+
+fn postgres(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+    use Metric::{
+        PostgresAwaitedFlights, PostgresBytesReceived, PostgresBytesSent, PostgresErrors,
+        PostgresExecutions, PostgresFlights, PostgresReadyForQuery, PostgresRows,
+    };
+    let total = Wanted::new("round trips", PostgresFlights, "trips", ONE_AT_A_TIME);
+    let part = |name: &str| Wanted { name: name.into(), ..total.clone() }.part();
+    let mut wanted = vec![total.clone()];
+    wanted.extend(REASONS.map(|(reason, name)| part(name).with("reason", reason)));
+    let mut lines: Vec<Line> = wanted.iter().filter_map(|w| finder.line(w, notes)).collect();
+    let serial = samples(finder, &total).is_some_and(|(pass, _)| pass == "serial");
+    if serial {
+        let loaded = Wanted::new("the same under load", PostgresFlights, "trips", UNDER_LOAD);
+        lines.extend(finder.line(&loaded, notes));
+    }
+    let idle = lines.first().is_some_and(all_zero);
+    for (name, metric, count) in [
+        ("of them awaited", PostgresAwaitedFlights, "trips"),
+        ("ReadyForQuery answers", PostgresReadyForQuery, "msgs"),
+        ("statements executed", PostgresExecutions, "stmts"),
+        ("rows", PostgresRows, "rows"),
+        ("bytes to Postgres", PostgresBytesSent, "B"),
+        ("bytes from Postgres", PostgresBytesReceived, "B"),
+    ] {
+        let line = finder.line(&Wanted::new(name, metric, count, ONE_AT_A_TIME), notes);
+        lines.extend(line.filter(|line| !(idle && all_zero(line))));
+    }
+    let errors = Wanted::new("errors", PostgresErrors, "errors", ONE_AT_A_TIME);
+    lines.extend(finder.line(&errors, notes).filter(|line| !all_zero(line)));
+    let how = from_packets(finder, &total);
+    Group { title: "Postgres, per request", how, lines, remarks: Vec::new() }
+}
+
+fn all_zero(line: &Line) -> bool {
+    line.entries.iter().all(|entry| entry.value == "0")
+}
+
+fn redis(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+    let commands = Wanted::new("commands", Metric::RedisCommands, "cmds", ONE_AT_A_TIME);
+    let flights = Wanted::new("round trips", Metric::RedisFlights, "trips", ONE_AT_A_TIME);
+    let mut lines: Vec<Line> = finder.line(&commands, notes).into_iter().collect();
+    if !lines.iter().all(all_zero) {
+        lines.extend(finder.line(&flights, notes));
+    }
+    let how = from_packets(finder, &commands);
+    Group { title: "Redis, per request", how, lines, remarks: Vec::new() }
+}
+
+fn cpu(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+    let process = |name: &str, process| {
+        Wanted::new(name, Metric::CpuTime, "", USAGE).with("process", process)
+    };
+    let mut lines = Vec::new();
+    let subject = process("the service", "subject");
+    lines.extend(finder.line(&subject, notes));
+    lines.extend(finder.verdicts(&subject).filter(|_| !lines.is_empty()));
+    for phase in phases(finder) {
+        let wanted = Wanted::new(phase.clone(), Metric::CpuPhase, "", CPU).inside();
+        let wanted =
+            wanted.with("process", "subject").with("phase", &phase).with("view", "exclusive");
+        lines.extend(finder.line(&wanted, notes));
+    }
+    let postgres = process("Postgres", "postgres");
+    if let Some(line) = finder.line(&postgres, notes) {
+        lines.push(line);
+        lines.extend(finder.verdicts(&postgres));
+    }
+    lines.extend(finder.line(&process("Redis", "redis"), notes));
+    let how = "by process clocks in these laps; parts by samples".to_owned();
+    Group { title: "CPU time, per request", how, lines, remarks: prices(finder, notes) }
+}
+
+/// Exclusive phases of the subject, the largest of the first arm first, `other` last.
+fn phases(finder: &Finder<'_>) -> Vec<String> {
+    let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
+    for cost in finder.costs(Metric::CpuPhase) {
+        let exclusive = cost.labels.get("view").is_some_and(|view| view == "exclusive")
+            && cost.labels.get("process").is_some_and(|process| process == "subject");
+        let value = cost.amount.figure().map_or(0.0, |figure| figure.value);
+        if let (true, Some(phase)) = (exclusive, cost.labels.get("phase")) {
+            let known = largest.entry(phase).or_default();
+            *known = known.max(value);
+        }
+    }
+    let mut phases: Vec<(&str, f64)> = largest.into_iter().collect();
+    phases.sort_by(|a, b| (a.0 == "other").cmp(&(b.0 == "other")).then(b.1.total_cmp(&a.1)));
+    phases.into_iter().map(|(phase, _)| phase.to_owned()).collect()
+}
+
+/// What a saved round trip is worth, one sentence for each pair of arms.
+fn prices(finder: &Finder<'_>, notes: &mut Vec<String>) -> Vec<String> {
+    let of_route = |price: &&PingPrice| price.route == finder.route;
+    let mut pairs: Vec<(&PingPrice, Vec<String>)> = Vec::new();
+    for price in finder.report.ping_prices.iter().filter(of_route) {
+        let text = price_text(price);
+        let same = |(known, _): &&mut (&PingPrice, _)| {
+            known.with == price.with && known.without == price.without
+        };
+        match pairs.iter_mut().find(same) {
+            Some((_, texts)) => texts.push(text),
+            None => pairs.push((price, vec![text])),
+        }
+    }
+    pairs
+        .into_iter()
+        .map(|(price, texts)| {
+            let (report, trips) = (finder.report, numbers::count(price.trips_saved));
+            let closed = price.doubts.iter().map(|doubt| format!(" ({})", note(notes, doubt)));
+            format!(
+                "one pool ping costs {}: “{}” has {trips} fewer than “{}”{}",
+                texts.join(", "),
+                report.title(&price.without),
+                report.title(&price.with),
+                closed.collect::<String>(),
+            )
+        })
+        .collect()
+}
+
+fn price_text(price: &PingPrice) -> String {
+    let figure = price.per_trip;
+    let whose = if price.process == "subject" { "the service" } else { "Postgres" };
+    let scale = Scale::of("s", "", &[(figure.value, (figure.high - figure.low) / 2.0)]);
+    let range = format!("{} to {}", scale.show(figure.low), scale.show(figure.high));
+    if figure.low <= 0.0 && figure.high >= 0.0 {
+        return format!("{whose} something between {range} {} of CPU", scale.unit);
+    }
+    format!("{whose} {} {} of CPU ({range})", scale.show(figure.value), scale.unit)
+}
+
+fn waiting(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+    let serial: &[&str] = &["serial"];
+    let wanted = [
+        Wanted::new("before the first trip", Metric::PhaseBefore, "", serial),
+        Wanted::new("waiting for Postgres", Metric::Wait, "", serial).with("on", "postgres"),
+        Wanted::new("waiting for Redis", Metric::Wait, "", serial).with("on", "redis"),
+        Wanted::new("between trips", Metric::PhaseBetween, "", serial),
+        Wanted::new("after the last one", Metric::PhaseAfter, "", serial),
+    ];
+    let lines = wanted.iter().filter_map(|wanted| finder.line(wanted, notes)).collect();
+    let how = "from its packets; never add to the times under load".to_owned();
+    Group { title: "One request on an idle machine", how, lines, remarks: Vec::new() }
+}
+
+fn switches(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+    let mut lines = Vec::new();
+    for (process, name) in [("subject", "service"), ("postgres", "Postgres")] {
+        for kind in ["voluntary", "involuntary"] {
+            let wanted =
+                Wanted::new(format!("{name}, {kind}"), Metric::ContextSwitches, "times", USAGE);
+            let wanted = wanted.with("kind", kind).with("process", process);
+            lines.extend(finder.line(&wanted, notes));
+        }
+    }
+    let how = "in the laps above; voluntary: it waited".to_owned();
+    Group { title: "Context switches, per request", how, lines, remarks: Vec::new() }
+}
+
+fn syscalls(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+    let total = Wanted::new("all calls", Metric::Syscalls, "calls", SYSCALLS);
+    let pass = finder.find(&total).into_iter().flatten().next().map(|c| c.origin.pass.as_str());
+    let mut lines: Vec<Line> = finder.line(&total, notes).into_iter().collect();
+    let passes: &[&str] = if pass == Some("syscalls") { &["syscalls"] } else { &["serial"] };
+    for name in top_calls(finder, passes[0]) {
+        let wanted = Wanted { name: name.clone(), passes, ..total.clone() }.part();
+        lines.extend(finder.line(&wanted.with("name", &name), notes));
+        let failed = Wanted::new("in vain (EAGAIN)", Metric::SyscallErrors, "calls", passes);
+        let failed = failed.part().inside().with("name", &name).with("errno", "EAGAIN");
+        lines.extend(finder.line(&failed, notes));
+    }
+    let how = if pass == Some("syscalls") { "under load" } else { "one request at a time" };
+    Group { title: "System calls, per request", how: how.into(), lines, remarks: Vec::new() }
+}
+
+fn top_calls(finder: &Finder<'_>, pass: &str) -> Vec<String> {
+    let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
+    for cost in finder.costs(Metric::Syscalls).filter(|cost| cost.origin.pass == pass) {
+        if let (Some(name), Some(figure)) = (cost.labels.get("name"), cost.amount.figure()) {
+            let known = largest.entry(name).or_default();
+            *known = known.max(figure.value);
+        }
+    }
+    let mut calls: Vec<(&str, f64)> = largest.into_iter().collect();
+    calls.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+    let seen = |&(_, value): &(&str, f64)| value >= 0.05;
+    calls.into_iter().filter(seen).take(TOP_CALLS).map(|(name, _)| name.to_owned()).collect()
+}
+
+fn memory(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+    let mut wanted = vec![
+        Wanted::new("heap blocks", Metric::AllocationsBlocks, "count", ALLOCATIONS),
+        Wanted::new("heap bytes", Metric::AllocationsBytes, "B", ALLOCATIONS),
+    ];
+    for (rule, name) in [
+        ("highest CPU of six", "resident when busiest"),
+        ("median", "resident, median"),
+        ("peak", "resident, peak"),
+    ] {
+        let resident = Wanted::new(name, Metric::MemoryResident, "", USAGE);
+        wanted.push(resident.with("rule", rule));
+    }
+    let lines = wanted.iter().filter_map(|wanted| finder.line(wanted, notes)).collect();
+    let how = "of the service under load; heap per request".to_owned();
+    Group { title: "Memory", how, lines, remarks: Vec::new() }
+}

@@ -1,0 +1,158 @@
+//! Tests of all renderings: how they look, and that nothing foreign breaks them.
+
+use assay_analyses::cost::{Amount, Figure};
+use unicode_width::UnicodeWidthStr;
+
+use crate::report::Report;
+use crate::sample;
+use crate::terminal::{self, View};
+use crate::{json, markdown};
+
+const WIDE: View = View { width: 100, colour: false };
+
+/// A report whose every foreign text is hostile.
+fn hostile(text: &str) -> Report {
+    let mut report = sample::report();
+    report.run.experiment = text.to_owned();
+    report.run.notes = vec![text.to_owned()];
+    report.run.reason = Some(text.to_owned());
+    report.run.machine.insert(text.to_owned(), text.to_owned());
+    report.run.passes[2].reason = Some(text.to_owned());
+    for arm in &mut report.run.arms {
+        arm.title = text.to_owned();
+    }
+    report.run.routes[0].path = text.to_owned();
+    for finding in &mut report.findings {
+        finding.what = text.to_owned();
+        finding.shown = text.to_owned();
+    }
+    for check in &mut report.checks {
+        check.counted = text.to_owned();
+    }
+    for cost in &mut report.costs {
+        cost.doubts.push(text.to_owned());
+        if let Some(name) = cost.labels.get_mut("name") {
+            *name = text.to_owned();
+        }
+    }
+    report.paths.run = text.to_owned();
+    report
+}
+
+#[test]
+fn no_control_or_direction_character_reaches_any_rendering() {
+    let text = "\u{1b}]0;owned\u{7}\u{1b}[2J\r\n\t\u{202e}gnp.exe\u{2066}\u{200b}\u{9b}31m|x";
+    let report = hostile(text);
+    for rendered in [terminal::render(&report, &[], WIDE), markdown::render(&report, &[])] {
+        let bad = rendered.chars().find(|&character| {
+            (character.is_control() && character != '\n')
+                || matches!(character, '\u{200b}' | '\u{202e}' | '\u{2066}')
+        });
+        assert_eq!(bad, None);
+    }
+}
+
+#[test]
+fn huge_names_stay_within_the_terminal() {
+    for text in ["x".repeat(100_000), "字".repeat(100_000), "a b ".repeat(25_000)] {
+        let report = hostile(&text);
+        for width in [64, 80, 100, 200] {
+            let rendered = terminal::render(&report, &[], View { width, colour: false });
+            let widest = rendered.lines().max_by_key(|line| line.width()).unwrap();
+            assert!(widest.width() <= width, "{width}: {widest}");
+            assert!(rendered.len() < 200_000, "{}", rendered.len());
+        }
+        assert!(markdown::render(&report, &[]).len() < 200_000);
+    }
+}
+
+#[test]
+fn a_pipe_or_a_tag_breaks_no_markdown_table() {
+    let rendered = markdown::render(&hostile("a|b <script>alert(1)</script> `c`"), &[]);
+    assert!(!rendered.contains("<script"));
+    let bars = |line: &str| line.replace("\\|", "").matches('|').count();
+    let rows: Vec<&str> = rendered.lines().filter(|line| line.starts_with('|')).collect();
+    assert!(rows.len() > 20);
+    for row in rows {
+        assert_eq!(bars(row), 7, "{row}");
+    }
+}
+
+#[test]
+fn every_line_fits_the_terminal_and_ends_without_spaces() {
+    for width in [80, 100, 120] {
+        let rendered = terminal::render(&sample::report(), &[], View { width, colour: false });
+        for line in rendered.lines() {
+            assert!(line.width() <= width, "{width}: {line}");
+            assert_eq!(line.trim_end(), line);
+        }
+    }
+}
+
+#[test]
+fn the_same_report_gives_the_same_bytes_everywhere() {
+    let render = || {
+        let report = sample::report();
+        terminal::render(&report, &[], WIDE)
+            + &markdown::render(&report, &[])
+            + &json::render(&report)
+    };
+    assert_eq!(render(), render());
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let plain = terminal::render(&sample::report(), &[], WIDE);
+    let mut coloured = terminal::render(&sample::report(), &[], View { colour: true, ..WIDE });
+    assert_ne!(plain, coloured);
+    for code in ["\u{1b}[1m", "\u{1b}[22m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[39m"] {
+        coloured = coloured.replace(code, "");
+    }
+    assert_eq!(plain, coloured);
+}
+
+#[test]
+fn only_the_routes_asked_for_are_shown() {
+    let rendered = terminal::render(&sample::report(), &["cached".into()], WIDE);
+    assert!(rendered.contains("toy · cached"));
+    assert!(!rendered.contains("toy · detail"));
+    assert!(!rendered.contains("Findings"), "the finding is about the other route");
+}
+
+#[test]
+fn a_report_without_anything_is_rendered_all_the_same() {
+    let mut report = sample::report();
+    report.costs.clear();
+    report.comparisons.clear();
+    report.laps.clear();
+    report.run.arms.clear();
+    report.run.routes.truncate(1);
+    assert!(terminal::render(&report, &[], WIDE).contains("toy · detail"));
+    assert!(markdown::render(&report, &[]).contains("detail"));
+    assert!(json::render(&report).contains("\"costs\": []"));
+}
+
+#[test]
+fn what_was_not_measured_is_never_a_number() {
+    let mut report = sample::report();
+    report.comparisons.clear();
+    for cost in &mut report.costs {
+        cost.amount = Amount::NotMeasured("the probe died".into());
+    }
+    let rendered = terminal::render(&report, &["cached".into()], WIDE);
+    assert!(rendered.contains("n/a"));
+    assert!(rendered.contains("not measured: the probe died"));
+    assert!(!rendered.contains("commands                   cmds         0"));
+}
+
+#[test]
+fn a_lower_bound_says_so_in_its_cell() {
+    let mut report = sample::report();
+    for cost in &mut report.costs {
+        let figure = cost.amount.figure().unwrap_or(Figure::exact(1.0, 1));
+        cost.amount = Amount::LowerBound(figure, "a backend ended".into());
+    }
+    let rendered = terminal::render(&report, &["cached".into()], WIDE);
+    assert!(rendered.contains("≥1"));
+    assert!(rendered.contains("at least: a backend ended"));
+}
