@@ -94,7 +94,7 @@ fn push_variants(
 /// The titles of the columns, broken into lines and standing on the same ground.
 fn titles(content: &CostTable, shown: std::ops::Range<usize>) -> Vec<Row> {
     let title = |index: usize| content.titles.get(index).map_or("", String::as_str);
-    let reference = plain::wrap(&plain::line(title(0), 60), FIGURE + 1);
+    let reference = plain::wrap(&plain::line(title(0), 60), FIGURE);
     let others = shown.map(|index| plain::wrap(&plain::line(title(index), 60), FIGURE + CHANGE));
     let titles: Vec<Vec<String>> = std::iter::once(reference).chain(others).collect();
     let height = titles.iter().map(Vec::len).max().unwrap_or(0);
