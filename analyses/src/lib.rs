@@ -8,6 +8,7 @@ pub mod costs;
 pub mod metric;
 pub mod window;
 
+pub mod bootstrap;
 pub mod interval;
 pub mod verdict;
 

@@ -1,3 +1,4 @@
 //! From records to costs per request: one file for each question.
 
 pub mod allocations;
+pub mod usage;
