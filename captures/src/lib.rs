@@ -5,6 +5,7 @@
 //! records and problems to a [`parsed::Sink`].
 
 pub mod allocation_counts;
+pub mod bpf_counts;
 pub mod capture;
 pub mod ids;
 pub mod json_lines;
@@ -14,6 +15,7 @@ pub mod parsed;
 pub mod request_log;
 pub mod run_dir;
 pub mod run_record;
+pub mod syscall_names;
 pub mod units;
 pub mod usage;
 pub mod version;

@@ -70,6 +70,7 @@
 //! ```
 
 pub mod allocation_counter;
+pub mod bpf;
 pub mod capture_folder;
 pub mod cli;
 pub mod clock;
@@ -80,4 +81,6 @@ pub mod pcapng;
 pub mod processes;
 pub mod ring;
 pub mod session;
+pub mod strace;
+pub mod syscall_counter;
 pub mod usage;

@@ -1,0 +1,165 @@
+//! bpf(2): maps, programs and their attachment.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use super::instructions::Instruction;
+
+/// Commands of bpf(2).
+#[derive(Clone, Copy)]
+enum Command {
+    MapCreate = 0,
+    MapLookup = 1,
+    MapUpdate = 2,
+    MapDelete = 3,
+    ProgramLoad = 5,
+    InfoByDescriptor = 15,
+    RawTracepointOpen = 17,
+}
+
+const PROGRAM_RAW_TRACEPOINT: u32 = 17;
+
+/// What a map is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapKind {
+    /// Keys of four bytes → values of four bytes.
+    Hash,
+    /// Index → a 64-bit number on each CPU.
+    PerCpuArray,
+}
+
+/// A map of the kernel.
+#[derive(Debug)]
+pub struct Map {
+    descriptor: OwnedFd,
+}
+
+/// A program that the verifier has accepted.
+#[derive(Debug)]
+pub struct Program {
+    descriptor: OwnedFd,
+}
+
+/// A program that runs at a tracepoint for as long as this lives.
+#[derive(Debug)]
+pub struct Attachment {
+    _descriptor: OwnedFd,
+}
+
+impl Map {
+    /// Makes a map of so many entries.
+    pub fn create(kind: MapKind, entries: u32) -> io::Result<Self> {
+        let (number, value_size) = match kind {
+            MapKind::Hash => (1u32, 4u32),
+            MapKind::PerCpuArray => (6, 8),
+        };
+        // map_type, key_size, value_size, max_entries, map_flags
+        let mut attributes = [number, 4, value_size, entries, 0];
+        // SAFETY: the attributes are five words, as long as is said.
+        let descriptor = unsafe { bpf_descriptor(Command::MapCreate, &mut attributes)? };
+        Ok(Self { descriptor })
+    }
+
+    /// Its descriptor, for [`super::instructions::Assembler::map`].
+    #[must_use]
+    pub fn descriptor(&self) -> RawFd {
+        self.descriptor.as_raw_fd()
+    }
+
+    /// `self[key] = value`, for a hash.
+    pub fn insert(&self, key: u32, value: u32) -> io::Result<()> {
+        let mut attributes = self.element(&raw const key, (&raw const value) as u64);
+        // SAFETY: key and value are four bytes, as the map was made, and live across the call.
+        unsafe { bpf(Command::MapUpdate, &mut attributes).map(drop) }
+    }
+
+    /// Forgets a key of a hash; one that is not there is fine.
+    pub fn remove(&self, key: u32) -> io::Result<()> {
+        let mut attributes = self.element(&raw const key, 0);
+        // SAFETY: the key is four bytes, as the map was made, and lives across the call.
+        match unsafe { bpf(Command::MapDelete, &mut attributes) } {
+            Err(error) if error.raw_os_error() != Some(libc::ENOENT) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The sum over all CPUs at an index of an array. `cpus` is [`possible_cpus`].
+    pub fn sum(&self, index: u32, cpus: usize) -> io::Result<u64> {
+        let mut values = vec![0u64; cpus];
+        let mut attributes = self.element(&raw const index, values.as_mut_ptr() as u64);
+        // SAFETY: the kernel writes eight bytes for each possible CPU.
+        unsafe { bpf(Command::MapLookup, &mut attributes)? };
+        Ok(values.iter().sum())
+    }
+
+    fn element(&self, key: *const u32, value: u64) -> [u64; 4] {
+        // map_fd and padding, key, value, flags
+        [self.descriptor.as_raw_fd() as u32 as u64, key as u64, value, 0]
+    }
+}
+
+impl Program {
+    /// Loads a raw tracepoint program.
+    pub fn load(code: &[Instruction]) -> io::Result<Self> {
+        // The helpers that read kernel memory ask for a licence compatible with the kernel's.
+        const LICENSE: &CStr = c"Dual MIT/GPL";
+        let mut attributes = [0u64; 16];
+        attributes[0] = u64::from(PROGRAM_RAW_TRACEPOINT) | (code.len() as u64) << 32;
+        attributes[1] = code.as_ptr() as u64;
+        attributes[2] = LICENSE.as_ptr() as u64;
+        // SAFETY: code and licence live across the call; the rest is zero, as the ABI asks.
+        let descriptor = unsafe { bpf_descriptor(Command::ProgramLoad, &mut attributes)? };
+        Ok(Self { descriptor })
+    }
+
+    /// Runs it at a raw tracepoint from here on.
+    pub fn attach(&self, tracepoint: &CStr) -> io::Result<Attachment> {
+        // name, prog_fd
+        let program = self.descriptor.as_raw_fd() as u32 as u64;
+        let mut attributes = [tracepoint.as_ptr() as u64, program];
+        // SAFETY: the name lives across the call.
+        let descriptor = unsafe { bpf_descriptor(Command::RawTracepointOpen, &mut attributes)? };
+        Ok(Attachment { _descriptor: descriptor })
+    }
+
+    /// How often it was not run because it was running already on the same CPU.
+    pub fn recursion_misses(&self) -> io::Result<u64> {
+        // struct bpf_prog_info: recursion_misses is the 64-bit word at byte 208.
+        let mut info = [0u64; 29];
+        let length = size_of_val(&info) as u64;
+        let descriptor = self.descriptor.as_raw_fd() as u32 as u64;
+        let mut attributes = [descriptor | length << 32, info.as_mut_ptr() as u64];
+        // SAFETY: the kernel writes at most `length` bytes.
+        unsafe { bpf(Command::InfoByDescriptor, &mut attributes)? };
+        Ok(info[26])
+    }
+}
+
+/// How many CPUs the kernel keeps values for.
+pub fn possible_cpus() -> io::Result<usize> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let last = text.trim().rsplit(['-', ',']).next().and_then(|last| last.parse::<usize>().ok());
+    last.map(|last| last + 1).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("possible CPUs are `{}`", text.trim()))
+    })
+}
+
+/// # Safety
+/// Pointers in the attributes must be valid for what the command does with them.
+unsafe fn bpf<T>(command: Command, attributes: &mut [T]) -> io::Result<i64> {
+    let size = size_of_val(attributes);
+    // SAFETY: the caller vouches for the attributes; their size is passed along.
+    let result =
+        unsafe { libc::syscall(libc::SYS_bpf, command as i32, attributes.as_mut_ptr(), size) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// # Safety
+/// As [`bpf`], for a command that returns a descriptor.
+unsafe fn bpf_descriptor<T>(command: Command, attributes: &mut [T]) -> io::Result<OwnedFd> {
+    // SAFETY: the caller's contract.
+    let result = unsafe { bpf(command, attributes)? };
+    // SAFETY: the kernel has just given us this descriptor, and to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(result as RawFd) })
+}
