@@ -1,4 +1,5 @@
 //! From records to costs per request: one file for each question.
 
 pub mod allocations;
+pub mod syscalls;
 pub mod usage;
