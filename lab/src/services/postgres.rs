@@ -83,7 +83,7 @@ impl Postgres {
             Some(folder) => own.host_path(folder),
             None => own.host("127.0.0.1"),
         };
-        let client = connect(&own).await?;
+        let client = first_connection(&own).await?;
         let subject = make_database(&client, port).await?;
         let version = server_version(&client).await?;
         own.dbname(SUBJECT);
@@ -323,6 +323,19 @@ impl Cluster {
         let file = self.data().join("postgresql.auto.conf");
         let _old = std::fs::remove_file(&file);
         private_file(&file, &text, self.user.as_ref())
+    }
+}
+
+/// The server listens on its port before its socket is there, and refuses sessions while it
+/// starts up: both pass.
+async fn first_connection(config: &Config) -> Result<Client> {
+    let deadline = Instant::now() + START;
+    loop {
+        match connect(config).await {
+            Ok(client) => return Ok(client),
+            Err(error) if Instant::now() > deadline => return Err(error),
+            Err(_starting) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
     }
 }
 
