@@ -6,6 +6,7 @@ use assay_captures::lap::{Lap, ProbeState};
 use assay_captures::run_record::Arm;
 
 use crate::ablation::{self, Ablation};
+use crate::bounds;
 use crate::compare::{self, ArmName, Cell, Comparison, Series};
 use crate::cost::{Amount, Cost, Figure, Labels};
 use crate::laps;
@@ -46,7 +47,8 @@ pub fn all(fair: FairLaps<'_>, costs: &[Cost], arms: &[Arm]) -> Vec<Comparison> 
     }
     compare::correct(&mut comparisons);
     let counted = counts(costs);
-    for ((cell, _), by_arm) in counted.iter().filter(|((cell, _), _)| !series.contains_key(cell)) {
+    let unpaired = counted.iter().filter(|((cell, _), _)| !series.contains_key(cell));
+    for ((cell, _), by_arm) in unpaired {
         let Some(base) = by_arm.get(reference) else { continue };
         for arm in others {
             if let Some(other) = by_arm.get(arm) {
@@ -95,6 +97,36 @@ pub fn ping_prices(fair: FairLaps<'_>, costs: &[Cost], arms: &[Arm]) -> Vec<Ping
         }
     }
     prices
+}
+
+/// Says where a rate was bound by the database, so that a difference is a lower bound:
+/// `round_trip` is the seconds of one `SELECT 1`, `connections` the load's. The trips are the
+/// reference's awaited flights; its best lap is the rate.
+pub fn mark_database_bound(
+    comparisons: &mut [Comparison],
+    costs: &[Cost],
+    round_trip: f64,
+    connections: u32,
+) {
+    for comparison in comparisons.iter_mut() {
+        let Some(spread) = comparison.spread else { continue };
+        let (route, arm) = (comparison.cell.route.as_str(), &comparison.reference);
+        let awaited = ["serial", "wire"].into_iter().find_map(|pass| {
+            let flights = flights(costs, Metric::PostgresAwaitedFlights, pass, route, arm);
+            flights.get("").copied()
+        });
+        let connections = f64::from(connections);
+        let bound = awaited.is_some_and(|trips| {
+            bounds::database_bound(trips, round_trip, connections, spread.reference_best)
+        });
+        if bound {
+            comparison.doubts.push(
+                "bound by the database: half of a request is round trips, so the difference is \
+                 a lower bound"
+                    .to_owned(),
+            );
+        }
+    }
 }
 
 impl FairLaps<'_> {
@@ -307,6 +339,20 @@ mod tests {
                 (Metric::PostgresFlights, "user".into(), Verdict::Same),
             ]
         );
+    }
+
+    #[test]
+    fn a_rate_that_is_half_round_trips_is_marked() {
+        let (laps, cpu) = fair();
+        let mut costs = costs();
+        let mut awaited = flight("on", None, 6.0);
+        awaited.metric = Metric::PostgresAwaitedFlights;
+        costs.push(awaited);
+        let mut all = all(FairLaps { laps: &laps, cpu: &cpu }, &costs, &arms());
+        // 6 trips of 5 ms against half of 50 connections ÷ 1,000 a second: 30 ms of 25.
+        mark_database_bound(&mut all, &costs, 0.005, 50);
+        assert!(all[0].doubts[0].starts_with("bound by the database"));
+        assert!(all[1].doubts.is_empty(), "CPU time has no such bound");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! {
 //!   "schema": 1,
 //!   "costs": [
-//!     {"subject":"…","variant":"…","route":"detail","pass":"serial","metric":"postgres.flights",…},
+//!     {"subject":"…","variant":"…","route":"detail","pass":"serial","metric":"redis.flights",…},
 //! ```
 //!
 //! Times are in seconds, sizes in bytes (UCUM units). A new metric adds records, never columns.

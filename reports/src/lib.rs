@@ -14,6 +14,8 @@ pub mod plain;
 pub mod table;
 
 #[cfg(test)]
+mod looks;
+#[cfg(test)]
 mod renderings;
 #[cfg(test)]
 mod sample;

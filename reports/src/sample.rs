@@ -261,6 +261,19 @@ fn timed(cpu: &LapCpu, laps: &[Lap]) -> Vec<Cost> {
                 );
             }
         }
+        let fair = origin(variant, "detail", "fair");
+        for (kind, times) in [("voluntary", 0.5), ("involuntary", 4.0)] {
+            let cost = fair.cost(Metric::ContextSwitches, Per::Request, noisy(times, 0.2));
+            costs.push(cost.with("kind", kind).with("process", "subject"));
+        }
+        let memory = fair.cost(Metric::MemoryResident, Per::Nothing, noisy(8e6, 1e5));
+        costs.push(memory.with("process", "subject").with("rule", "highest CPU of six"));
+        let idle = origin(variant, "detail", "serial");
+        let time = |metric, micros: f64| {
+            idle.cost(metric, Per::Request, noisy(micros * 1e-6, 10e-6)).doubted("idle machine")
+        };
+        costs.push(time(Metric::PhaseBefore, 100.0));
+        costs.push(time(Metric::Wait, 900.0).with("on", "postgres"));
         let phase = |name: &str, amount| {
             let cost =
                 origin(variant, "detail", "cpu").cost(Metric::CpuPhase, Per::Request, amount);

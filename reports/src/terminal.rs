@@ -22,6 +22,8 @@ pub struct View {
 const NARROWEST: usize = 64;
 /// Columns for what a line counts.
 const NAMES: usize = 27;
+/// Notes below a table; more would bury it.
+const NOTES: usize = 12;
 /// Columns of a unit.
 const UNIT: usize = 5;
 /// Columns of a figure, and of a change with its mark.
@@ -62,8 +64,11 @@ fn push_table(out: &mut String, report: &Report, content: &CostTable, width: usi
         }
         out.push('\n');
     }
-    for (note, number) in content.notes.iter().zip(1..) {
+    for (note, number) in content.notes.iter().zip(1..).take(NOTES) {
         push_hanging(out, &format!("({number}) "), &plain::line(note, plain::SENTENCE), width);
+    }
+    if content.notes.len() > NOTES {
+        push_line(out, "(…) the other notes stand beside their figures in results.json", width);
     }
     out.push('\n');
 }
@@ -183,7 +188,7 @@ fn push_section(out: &mut String, section: &Section, width: usize) {
 fn push_legend(out: &mut String, width: usize) {
     push_line(out, "How to read this", width);
     for (sign, meaning) in LEGEND {
-        push_hanging(out, &format!("  {sign:<12} "), meaning, width);
+        push_hanging(out, &format!("  {sign:<13} "), meaning, width);
     }
 }
 

@@ -121,7 +121,7 @@ impl<'a> Evidence<'a> {
                 .collect();
             (!found.is_empty()).then_some(found)
         };
-        COUNTING.iter().find_map(|pass| of_pass(pass)).unwrap_or_default()
+        COUNTING.iter().find_map(of_pass).unwrap_or_default()
     }
 
     /// The pairs of arms that differ in one variable.

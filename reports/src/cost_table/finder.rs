@@ -30,6 +30,8 @@ pub(super) struct Wanted<'a> {
     pub(super) count: &'static str,
     /// A part of a total that was measured: what was never seen of it is 0.
     pub(super) part_of_total: bool,
+    /// A doubt that the group's title says already.
+    pub(super) said: &'a str,
 }
 
 impl<'a> Wanted<'a> {
@@ -40,7 +42,16 @@ impl<'a> Wanted<'a> {
         passes: &'a [&'a str],
     ) -> Self {
         let labels = Vec::new();
-        Self { name: name.into(), indent: 1, metric, labels, passes, count, part_of_total: false }
+        Self {
+            name: name.into(),
+            indent: 1,
+            metric,
+            labels,
+            passes,
+            count,
+            part_of_total: false,
+            said: "",
+        }
     }
 
     pub(super) fn with(mut self, label: &'a str, value: &'a str) -> Self {
@@ -126,7 +137,8 @@ impl<'a> Finder<'a> {
             return None;
         }
         let figures: Vec<(f64, f64)> = costs.iter().flatten().filter_map(|c| amount(c)).collect();
-        if wanted.part_of_total && !figures.is_empty() && figures.iter().all(|(v, _)| *v == 0.0) {
+        // The line of the total says what there is to say of parts that are all zero or unknown.
+        if wanted.part_of_total && figures.iter().all(|(value, _)| *value == 0.0) {
             return None;
         }
         let scale = Scale::of(wanted.metric.unit(), wanted.count, &figures);
@@ -134,7 +146,7 @@ impl<'a> Finder<'a> {
         let entries = costs
             .iter()
             .map(|cost| match cost {
-                Some(cost) => self.entry(cost, &scale, notes, &mut numbers),
+                Some(cost) => self.entry(cost, &scale, wanted.said, notes, &mut numbers),
                 None if wanted.part_of_total => Entry { value: "0".into(), ..Entry::default() },
                 None => Entry { value: "–".into(), ..Entry::default() },
             })
@@ -154,10 +166,11 @@ impl<'a> Finder<'a> {
         &self,
         cost: &Cost,
         scale: &Scale,
+        said: &str,
         notes: &mut Vec<String>,
         numbers: &mut Vec<usize>,
     ) -> Entry {
-        for doubt in &cost.doubts {
+        for doubt in cost.doubts.iter().filter(|doubt| *doubt != said) {
             numbers.push(note(notes, doubt));
         }
         let value = match &cost.amount {
@@ -182,9 +195,10 @@ impl<'a> Finder<'a> {
     }
 
     /// The verdicts on what is wanted, in words; `None` when nothing was judged by rounds.
-    pub(super) fn verdicts(&self, wanted: &Wanted<'_>) -> Option<Line> {
+    pub(super) fn verdicts(&self, wanted: &Wanted<'_>, notes: &mut Vec<String>) -> Option<Line> {
         let costs = self.find(wanted);
         let mut judged = false;
+        let mut needed = Vec::new();
         let entries = costs
             .iter()
             .map(|cost| {
@@ -192,15 +206,22 @@ impl<'a> Finder<'a> {
                 let Some(comparison) = comparison else { return Entry::default() };
                 let half = comparison.effect.map(|effect| effect.half_width());
                 judged = true;
+                if let Verdict::CannotTell { rounds_needed: Some(rounds), .. } = comparison.verdict
+                {
+                    needed.push(rounds);
+                }
                 Entry { value: words(comparison.verdict, half), words: true, ..Entry::default() }
             })
             .collect();
+        let numbers = needed.iter().max().map(|rounds| {
+            note(notes, &format!("with this noise, {rounds} rounds would be sure of a verdict"))
+        });
         judged.then(|| Line {
             name: "verdict".into(),
             indent: wanted.indent + 1,
             unit: "",
             entries,
-            notes: Vec::new(),
+            notes: numbers.into_iter().collect(),
         })
     }
 }

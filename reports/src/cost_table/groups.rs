@@ -44,7 +44,7 @@ fn speed(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
     if let Some(line) = finder.line(&throughput, notes) {
         let good = throughput.clone().with("answers", "good").inside();
         lines.push(line);
-        lines.extend(finder.verdicts(&throughput));
+        lines.extend(finder.verdicts(&throughput, notes));
         lines.extend(laps_line(finder, &throughput));
         let good = Wanted { name: "good answers alone".into(), ..good };
         lines.extend(finder.line(&good, notes));
@@ -122,14 +122,15 @@ fn postgres(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
     let mut wanted = vec![total.clone()];
     wanted.extend(REASONS.map(|(reason, name)| part(name).with("reason", reason)));
     let mut lines: Vec<Line> = wanted.iter().filter_map(|w| finder.line(w, notes)).collect();
+    let awaited = Wanted::new("of all, awaited", PostgresAwaitedFlights, "trips", ONE_AT_A_TIME);
+    let idle = lines.first().is_some_and(all_zero);
+    lines.extend(finder.line(&awaited, notes).filter(|_| !idle));
     let serial = samples(finder, &total).is_some_and(|(pass, _)| pass == "serial");
     if serial {
         let loaded = Wanted::new("the same under load", PostgresFlights, "trips", UNDER_LOAD);
         lines.extend(finder.line(&loaded, notes));
     }
-    let idle = lines.first().is_some_and(all_zero);
     for (name, metric, count) in [
-        ("of them awaited", PostgresAwaitedFlights, "trips"),
         ("ReadyForQuery answers", PostgresReadyForQuery, "msgs"),
         ("statements executed", PostgresExecutions, "stmts"),
         ("rows", PostgresRows, "rows"),
@@ -167,7 +168,7 @@ fn cpu(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
     let mut lines = Vec::new();
     let subject = process("the service", "subject");
     lines.extend(finder.line(&subject, notes));
-    lines.extend(finder.verdicts(&subject).filter(|_| !lines.is_empty()));
+    lines.extend(finder.verdicts(&subject, notes).filter(|_| !lines.is_empty()));
     for phase in phases(finder) {
         let wanted = Wanted::new(phase.clone(), Metric::CpuPhase, "", CPU).inside();
         let wanted =
@@ -177,7 +178,7 @@ fn cpu(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
     let postgres = process("Postgres", "postgres");
     if let Some(line) = finder.line(&postgres, notes) {
         lines.push(line);
-        lines.extend(finder.verdicts(&postgres));
+        lines.extend(finder.verdicts(&postgres, notes));
     }
     lines.extend(finder.line(&process("Redis", "redis"), notes));
     let how = "by process clocks in these laps; parts by samples".to_owned();
@@ -251,6 +252,7 @@ fn waiting(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
         Wanted::new("between trips", Metric::PhaseBetween, "", serial),
         Wanted::new("after the last one", Metric::PhaseAfter, "", serial),
     ];
+    let wanted = wanted.map(|wanted| Wanted { said: "idle machine", ..wanted });
     let lines = wanted.iter().filter_map(|wanted| finder.line(wanted, notes)).collect();
     let how = "from its packets; never add to the times under load".to_owned();
     Group { title: "One request on an idle machine", how, lines, remarks: Vec::new() }
@@ -311,7 +313,7 @@ fn memory(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
         ("peak", "resident, peak"),
     ] {
         let resident = Wanted::new(name, Metric::MemoryResident, "", USAGE);
-        wanted.push(resident.with("rule", rule));
+        wanted.push(resident.with("process", "subject").with("rule", rule));
     }
     let lines = wanted.iter().filter_map(|wanted| finder.line(wanted, notes)).collect();
     let how = "of the service under load; heap per request".to_owned();

@@ -50,8 +50,24 @@ fn what_does_not_fit_the_schema_is_refused() {
 fn a_cost_is_one_flat_record_on_one_line() {
     let text = render(&sample::report());
     let line = text.lines().find(|line| line.contains(r#""reason":"pool ping""#)).unwrap();
-    insta::assert_snapshot!(line.trim(), @r#"
-    {"subject":"toy","variant":"query-ping-on","route":"detail","pass":"serial","metric":"postgres.flights","labels":{"reason":"pool ping"},"unit":"1","per":"request","status":"measured","amount":6.0,"low":6.0,"high":6.0,"samples":500,"kind":"exact","capture":"captures/serial/toy.query-ping-on/detail/probe","reason":null,"doubts":[]},
+    insta::assert_snapshot!(line.trim().replace(",\"", ",\n\""), @r#"
+    {"subject":"toy",
+    "variant":"query-ping-on",
+    "route":"detail",
+    "pass":"serial",
+    "metric":"postgres.flights",
+    "labels":{"reason":"pool ping"},
+    "unit":"1",
+    "per":"request",
+    "status":"measured",
+    "amount":6.0,
+    "low":6.0,
+    "high":6.0,
+    "samples":500,
+    "kind":"exact",
+    "capture":"captures/serial/toy.query-ping-on/detail/probe",
+    "reason":null,
+    "doubts":[]},
     "#);
 }
 
