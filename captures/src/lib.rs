@@ -12,6 +12,7 @@ pub mod json_lines;
 pub mod lap;
 pub mod manifest;
 pub mod parsed;
+pub mod perf_script;
 pub mod request_log;
 pub mod run_dir;
 pub mod run_record;
