@@ -61,8 +61,8 @@ pub fn all(fair: FairLaps<'_>, costs: &[Cost], arms: &[Arm]) -> Vec<Comparison> 
 
 /// The price of a round trip on every route, from each two arms that differ in one variable and
 /// whose trips differ by pool pings alone, all of them awaited: were pings on release among them,
-/// then connections would be taken less often too, which has a price of its own. Trips come from the serial pass, or from the wire
-/// under load where there is none.
+/// then connections would be taken less often too, which has a price of its own. Trips come from
+/// the serial pass, or from the wire under load where there is none.
 #[must_use]
 pub fn ping_prices(fair: FairLaps<'_>, costs: &[Cost], arms: &[Arm]) -> Vec<PingPrice> {
     let series = fair.series();

@@ -4,10 +4,13 @@ use crate::markdown;
 use crate::sample;
 use crate::terminal::{self, View};
 
-/// Breaks lines that are too long for a source file.
-fn folded(text: &str) -> String {
+/// The text from one mark to the next, its lines broken where they are too long for a source
+/// file.
+fn part(text: &str, from: &str, to: &str) -> String {
+    let start = text.find(from).unwrap();
+    let end = if to.is_empty() { text.len() } else { start + text[start..].find(to).unwrap() };
     let mut out = String::new();
-    for line in text.lines() {
+    for line in text[start..end].lines() {
         let characters: Vec<char> = line.chars().collect();
         let parts: Vec<String> = characters.chunks(96).map(|part| part.iter().collect()).collect();
         out.push_str(&parts.join("⏎\n"));
@@ -16,17 +19,14 @@ fn folded(text: &str) -> String {
     out
 }
 
+fn terminal(width: usize) -> String {
+    terminal::render(&sample::report(), &[], View { width, colour: false })
+}
+
 #[test]
 fn four_variants_stand_side_by_side_in_100_columns() {
-    let rendered = terminal::render(&sample::report(), &[], View { width: 100, colour: false });
-    insta::assert_snapshot!(folded(&rendered), @r"
-Assay
-  4 variants of toy, 2 routes: what does one request cost?
-  machine: cores 2 · kernel 0.0-toy
-  on CPUs: app 0 · load 1 · services 0
-  versions: rustc 0.0.0
-  one SELECT 1 takes 50.0 µs (median of 2,000)
-
+    let rendered = terminal(100);
+    insta::assert_snapshot!(part(&rendered, "toy · detail", "toy · cached"), @r"
 toy · detail   GET /toy/{name}
                                        per
                                     query,    per query, ping     per page, ping     per page, p⏎
@@ -111,7 +111,13 @@ Memory                           of the service under load; heap per request
 (2) closed load: latency follows from throughput (connections ÷ rate)
 (3) not measured: perf is not installed
 (4) closed load: the two variants ran at different rates
+");
+}
 
+#[test]
+fn a_page_that_asks_nothing_is_short() {
+    let rendered = terminal(100);
+    insta::assert_snapshot!(part(&rendered, "toy · cached", "Findings"), @r"
 toy · cached   GET /cached
                                        per
                                     query,    per query, ping     per page, ping     per page, p⏎
@@ -144,7 +150,26 @@ CPU time, per request            by process clocks in these laps; parts by sampl
 ble
   Postgres                  µs           0        0                  0                  0
 (1) closed load: latency follows from throughput (connections ÷ rate)
+");
+}
 
+#[test]
+fn what_was_measured_stands_above() {
+    let rendered = terminal(100);
+    insta::assert_snapshot!(part(&rendered, "Assay", "toy · detail"), @r"
+Assay
+  4 variants of toy, 2 routes: what does one request cost?
+  machine: cores 2 · kernel 0.0-toy
+  on CPUs: app 0 · load 1 · services 0
+  versions: rustc 0.0.0
+  one SELECT 1 takes 50.0 µs (median of 2,000)
+");
+}
+
+#[test]
+fn findings_and_doubts_stand_below() {
+    let rendered = terminal(100);
+    insta::assert_snapshot!(part(&rendered, "Findings", "How to read"), @r"
 Findings
   detail (per query, ping on): 6 of 9 round trips only ask whether the connection still works
     why        the pool pings Postgres whenever a connection is taken
@@ -171,7 +196,13 @@ Files
   runs/2000-01-01T00-00-00-toy
   runs/2000-01-01T00-00-00-toy/results.json
   runs/2000-01-01T00-00-00-toy/tables.md
+");
+}
 
+#[test]
+fn the_legend_speaks_to_newcomers() {
+    let rendered = terminal(100);
+    insta::assert_snapshot!(part(&rendered, "How to read", ""), @r"
 How to read this
   columns       the first is the reference; beside each other stands its change against it
   ▲ ▼           faster, slower: a higher rate or less time; the 95 % interval excludes no change
@@ -193,16 +224,8 @@ How to read this
 
 #[test]
 fn in_80_columns_the_last_variant_follows_below() {
-    let rendered =
-        terminal::render(&sample::report(), &["cached".into()], View { width: 80, colour: false });
-    insta::assert_snapshot!(folded(&rendered), @r"
-Assay
-  4 variants of toy, 2 routes: what does one request cost?
-  machine: cores 2 · kernel 0.0-toy
-  on CPUs: app 0 · load 1 · services 0
-  versions: rustc 0.0.0
-  one SELECT 1 takes 50.0 µs (median of 2,000)
-
+    let rendered = terminal(80);
+    insta::assert_snapshot!(part(&rendered, "toy · cached", "Findings"), @r"
 toy · cached   GET /cached
                                        per
                                     query,    per query, ping     per page, ping
@@ -242,68 +265,13 @@ CPU time, per request            by process clocks in these laps; parts by samp�
     verdict                                 indistinguishable
   Postgres                  µs           0        0
 (1) closed load: latency follows from throughput (connections ÷ rate)
-
-Can the figures be trusted?
-  ✓ wire: 0 packets dropped (in all of 4 captures)
-  ✗ wire: 3,999 responses on the wire, 4,000 received by the load driver (as it
-  should be in 3 of 4)
-    ✗ but      detail, per page, ping off: one response is missing: counts may
-               be low by 0.1 %
-
-What each probe cost the service
-  wire: 3.2 % of the rate (2.5 % to 3.8 %, 3 pairs of laps; detail, per query,
-  ping on)
-
-Not complete
-  this run: pass cpu failed
-  pass cpu: perf is not installed; apt-get install linux-perf
-
-Notes
-  services and subject share core 0
-
-Files
-  runs/2000-01-01T00-00-00-toy
-  runs/2000-01-01T00-00-00-toy/results.json
-  runs/2000-01-01T00-00-00-toy/tables.md
-
-How to read this
-  columns       the first is the reference; beside each other stands its change
-                against it
-  ▲ ▼           faster, slower: a higher rate or less time; the 95 % interval
-                excludes no change
-  ±             half of that 95 % interval
-  ≈             indistinguishable: the interval lies within ±3 %
-  ?             cannot tell: too few rounds, or too noisy
-  =             the same count
-  ~             the two intervals overlap; not measured in pairs, so not judged
-  n/a           not measured, which is never 0; the numbered note says why
-  ≥             at least; the note says what is missing
-  p50, p99      half, and 99 in 100, of the answers came within this time
-  round trip    the service asks the server something and is answered; also
-                called a flight
-  awaited       somebody waited for that answer before going on
-  ReadyForQuery Postgres says that it is done; other tools count these as round
-                trips
-  pool ping     a round trip that only asks whether a pooled connection still
-                works
-  system call   a request of the process to the kernel, such as a read or a send
 ");
 }
 
 #[test]
 fn the_same_content_stands_in_markdown() {
-    let rendered = markdown::render(&sample::report(), &["detail".into()]);
-    insta::assert_snapshot!(folded(&rendered), @r"
-# toy
-
-## Assay
-
-- 4 variants of toy, 2 routes: what does one request cost?
-- machine: cores 2 · kernel 0.0-toy
-- on CPUs: app 0 · load 1 · services 0
-- versions: rustc 0.0.0
-- one SELECT 1 takes 50.0 µs (median of 2,000)
-
+    let rendered = markdown::render(&sample::report(), &[]);
+    insta::assert_snapshot!(part(&rendered, "## detail", "## cached"), @r"
 ## detail: GET /toy/\{name\}
 
 | | unit | per query, ping on | per query, ping off | per page, ping on | per page, ping off |
@@ -358,56 +326,5 @@ fn the_same_content_stands_in_markdown() {
 - (2) closed load: latency follows from throughput (connections ÷ rate)
 - (3) not measured: perf is not installed
 - (4) closed load: the two variants ran at different rates
-
-## Findings
-
-- detail (per query, ping on): 6 of 9 round trips only ask whether the connection still works
-  - why: the pool pings Postgres whenever a connection is taken
-  - shown by: the variant per query, ping off, which differs in PING alone, has 3 fewer
-  - not shown: who sends the 3 that remain
-
-## Can the figures be trusted?
-
-- ✓ wire: 0 packets dropped (in all of 4 captures)
-- ✗ wire: 3,999 responses on the wire, 4,000 received by the load driver (as it should be in 3 o⏎
-f 4)
-  - ✗ but: detail, per page, ping off: one response is missing: counts may be low by 0.1 %
-
-## What each probe cost the service
-
-- wire: 3.2 % of the rate (2.5 % to 3.8 %, 3 pairs of laps; detail, per query, ping on)
-
-## Not complete
-
-- this run: pass cpu failed
-- pass cpu: perf is not installed; apt-get install linux-perf
-
-## Notes
-
-- services and subject share core 0
-
-## Files
-
-- runs/2000-01-01T00-00-00-toy
-- runs/2000-01-01T00-00-00-toy/results.json
-- runs/2000-01-01T00-00-00-toy/tables.md
-
-## How to read this
-
-- **columns**: the first is the reference; beside each other stands its change against it
-- **▲ ▼**: faster, slower: a higher rate or less time; the 95 % interval excludes no change
-- **±**: half of that 95 % interval
-- **≈**: indistinguishable: the interval lies within ±3 %
-- **?**: cannot tell: too few rounds, or too noisy
-- **=**: the same count
-- **\~**: the two intervals overlap; not measured in pairs, so not judged
-- **n/a**: not measured, which is never 0; the numbered note says why
-- **≥**: at least; the note says what is missing
-- **p50, p99**: half, and 99 in 100, of the answers came within this time
-- **round trip**: the service asks the server something and is answered; also called a flight
-- **awaited**: somebody waited for that answer before going on
-- **ReadyForQuery**: Postgres says that it is done; other tools count these as round trips
-- **pool ping**: a round trip that only asks whether a pooled connection still works
-- **system call**: a request of the process to the kernel, such as a read or a send
 ");
 }
