@@ -26,7 +26,7 @@ fn terminal(width: usize) -> String {
 #[test]
 fn four_variants_stand_side_by_side_in_100_columns() {
     let rendered = terminal(100);
-    insta::assert_snapshot!(part(&rendered, "toy · detail", "toy · cached"), @r"
+    insta::assert_snapshot!(part(&rendered, "toy · detail", "CPU time, per request"), @r"
 toy · detail   GET /toy/{name}
                                        per
                                     query,    per query, ping     per page, ping     per page, p⏎
@@ -66,6 +66,13 @@ Postgres, per request            from its packets, 500 requests one at a time
 Redis, per request               from its packets, 500 requests one at a time
   commands                  cmds         0        0         =        0         =        0       ⏎
   =
+");
+}
+
+#[test]
+fn times_calls_and_memory_follow_in_the_same_columns() {
+    let rendered = terminal(100);
+    insta::assert_snapshot!(part(&rendered, "CPU time, per request", "toy · cached"), @r"
 CPU time, per request            by process clocks in these laps; parts by samples
   the service (1)           µs         200      159 −19.8 % ▲      190  −4.7 % ▲      197  −1.2 ⏎
 % ?
