@@ -11,7 +11,7 @@ use assay_captures::ids::Pid;
 use assay_captures::manifest::Tool;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 
 /// How long strace may take to seize a process, and to leave it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -59,6 +59,8 @@ impl Strace {
         unsafe {
             command.pre_exec(move || {
                 set_pdeathsig(Signal::SIGINT)?;
+                // The session takes signals by descriptor and has them blocked; a child must not.
+                SigSet::empty().thread_set_mask()?;
                 if let Some(core) = core {
                     let mut set = CpuSet::new();
                     set.set(core)?;
