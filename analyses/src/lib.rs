@@ -25,3 +25,8 @@ pub mod holm;
 pub mod observer;
 pub mod ping_price;
 pub mod spread;
+
+pub mod attribute;
+pub mod sql;
+pub mod timeline;
+pub mod trips;

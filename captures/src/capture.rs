@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::lap::Lap;
 use crate::manifest::Manifest;
+use crate::parsed::Sink;
+use crate::pcap;
 use crate::request_log::Slot;
 use crate::run_dir;
 use crate::run_record::RunRecord;
@@ -63,6 +65,17 @@ pub fn feed_file(path: &Path, mut feed: impl FnMut(&[u8])) -> Result<(), OpenErr
             Err(error) => return Err(unreadable(error)),
         }
     }
+}
+
+/// Streams a packet capture into a sink, down to TCP segments.
+pub fn packets<S>(path: &Path, sink: &mut S) -> Result<(), OpenError>
+where
+    S: for<'a> Sink<pcap::Record<'a>>,
+{
+    let mut decoder = pcap::Decoder::new();
+    feed_file(path, |chunk| decoder.feed(chunk, sink))?;
+    decoder.finish(sink);
+    Ok(())
 }
 
 /// Reads `run.json` of a run directory.

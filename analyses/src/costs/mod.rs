@@ -3,3 +3,4 @@
 pub mod allocations;
 pub mod syscalls;
 pub mod usage;
+pub mod wire;

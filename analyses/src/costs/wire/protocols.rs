@@ -1,0 +1,259 @@
+//! What each connection speaks, and what it says.
+
+use assay_captures::pcap::Endpoint;
+use assay_captures::postgres::{Backend, Body, Frontend};
+use assay_captures::tcp::{Connection, Side};
+use assay_captures::units::Moment;
+use assay_captures::{http, postgres, redis};
+
+use super::books::{Books, Entries};
+use super::counts::Count;
+use super::fold::WirePorts;
+use super::integrity::Protocol;
+use super::statements::Statements;
+use crate::trips;
+
+/// Chunks after which a connection that was open before the capture stays unrecognised.
+const CHANCES: u8 = 16;
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Talk {
+    connection: Connection,
+    server: Endpoint,
+    from_start: bool,
+    spoken: Spoken,
+}
+
+#[derive(Debug)]
+enum Spoken {
+    Unknown { chances: u8 },
+    Ignored,
+    Http(Box<http::Decoder>),
+    Postgres(Box<(postgres::Decoder, trips::postgres::Session)>),
+    Redis(Box<(redis::Decoder, trips::redis::Session)>),
+}
+
+impl Talk {
+    pub(super) fn new(
+        connection: Connection,
+        server: Endpoint,
+        from_start: bool,
+        ports: &WirePorts,
+    ) -> Self {
+        let mut talk =
+            Self { connection, server, from_start, spoken: Spoken::Unknown { chances: CHANCES } };
+        match ports.protocol(server.port) {
+            Some(protocol) => talk.speaks(protocol),
+            None if ports.is_empty() => {}
+            None => talk.spoken = Spoken::Ignored,
+        }
+        talk
+    }
+
+    fn speaks(&mut self, protocol: Protocol) {
+        let (connection, from_start) = (self.connection, self.from_start);
+        self.spoken = match protocol {
+            Protocol::Http => Spoken::Http(Box::new(http::Decoder::new(from_start))),
+            Protocol::Postgres => Spoken::Postgres(Box::new((
+                postgres::Decoder::new(from_start),
+                trips::postgres::Session::new(connection),
+            ))),
+            Protocol::Redis => Spoken::Redis(Box::new((
+                redis::Decoder::new(from_start),
+                trips::redis::Session::new(connection, from_start),
+            ))),
+        };
+    }
+
+    /// What it speaks, as far as is known.
+    pub(super) fn protocol(&self) -> Option<Protocol> {
+        match self.spoken {
+            Spoken::Unknown { .. } | Spoken::Ignored => None,
+            Spoken::Http(_) => Some(Protocol::Http),
+            Spoken::Postgres(_) => Some(Protocol::Postgres),
+            Spoken::Redis(_) => Some(Protocol::Redis),
+        }
+    }
+
+    /// Takes bytes of one side.
+    pub(super) fn bytes(
+        &mut self,
+        from: Side,
+        moment: Moment,
+        bytes: &[u8],
+        books: &mut Books,
+        statements: &mut Statements,
+    ) {
+        if let Spoken::Unknown { chances } = &mut self.spoken {
+            *chances = chances.saturating_sub(1);
+            let left = *chances;
+            match recognise(from, bytes, self.server.port, self.from_start) {
+                Some(protocol) => self.speaks(protocol),
+                None if left == 0 || self.from_start => self.spoken = Spoken::Ignored,
+                None => {}
+            }
+        }
+        let Some(protocol) = self.protocol() else { return };
+        let connection = self.connection;
+        if !self.from_start {
+            books.fault(protocol, "joined", connection, moment);
+        }
+        books.bytes(protocol, from, moment, bytes.len() as u64);
+        match &mut self.spoken {
+            Spoken::Unknown { .. } | Spoken::Ignored => {}
+            Spoken::Http(decoder) => decoder.feed(from, moment, bytes, &mut |message| {
+                http_message(&message, connection, books);
+            }),
+            Spoken::Postgres(both) => {
+                let (decoder, session) = &mut **both;
+                decoder.feed(from, moment, bytes, &mut |message| {
+                    postgres_message(&message, connection, session, books, statements);
+                });
+            }
+            Spoken::Redis(both) => {
+                let (decoder, session) = &mut **both;
+                decoder.feed(from, moment, bytes, &mut |message| {
+                    redis_message(&message, connection, session, books);
+                });
+            }
+        }
+    }
+
+    /// Takes note of bytes that were not captured.
+    pub(super) fn gap(
+        &mut self,
+        from: Side,
+        moment: Moment,
+        length: u64,
+        books: &mut Books,
+        statements: &mut Statements,
+    ) {
+        let connection = self.connection;
+        match &mut self.spoken {
+            Spoken::Unknown { .. } => self.from_start = false,
+            Spoken::Ignored => {}
+            Spoken::Http(decoder) => decoder.gap(from, moment, length, &mut |message| {
+                http_message(&message, connection, books);
+            }),
+            Spoken::Postgres(both) => {
+                let (decoder, session) = &mut **both;
+                decoder.gap(from, moment, length, &mut |message| {
+                    postgres_message(&message, connection, session, books, statements);
+                });
+            }
+            Spoken::Redis(both) => {
+                let (decoder, session) = &mut **both;
+                decoder.gap(from, moment, length, &mut |message| {
+                    redis_message(&message, connection, session, books);
+                });
+            }
+        }
+    }
+
+    /// The connection is closed, or the capture over.
+    pub(super) fn close(&mut self, moment: Moment, books: &mut Books) {
+        let connection = self.connection;
+        match &mut self.spoken {
+            Spoken::Unknown { .. } | Spoken::Ignored => {}
+            Spoken::Http(decoder) => decoder.close(moment, &mut |message| {
+                http_message(&message, connection, books);
+            }),
+            Spoken::Postgres(both) => both.1.close(moment, &mut Entries { books, connection }),
+            Spoken::Redis(both) => {
+                both.1.close(moment, &mut |fact| books.redis(connection, fact));
+            }
+        }
+    }
+}
+
+/// What a first chunk looks like. Some starts say nothing (an inline Redis command, TLS): there
+/// the well-known port decides.
+fn recognise(from: Side, bytes: &[u8], port: u16, from_start: bool) -> Option<Protocol> {
+    let (http, postgres, redis) = match from {
+        Side::Client => (
+            http::is_request(bytes) || bytes.starts_with(b"PRI * HTTP/2"),
+            postgres::is_frontend(bytes),
+            redis::is_client(bytes),
+        ),
+        Side::Server => {
+            (http::is_response(bytes), postgres::is_backend(bytes), redis::is_server(bytes))
+        }
+    };
+    match (http, postgres, redis) {
+        (true, ..) => Some(Protocol::Http),
+        (_, true, false) => Some(Protocol::Postgres),
+        (_, false, true) => Some(Protocol::Redis),
+        _ if !from_start => None,
+        _ => match port {
+            5432 => Some(Protocol::Postgres),
+            6379 => Some(Protocol::Redis),
+            _ => None,
+        },
+    }
+}
+
+fn http_message(message: &http::Message<'_>, connection: Connection, books: &mut Books) {
+    let moment = message.moment;
+    let fault = match message.said {
+        http::Said::Request { .. } => return books.request(moment),
+        http::Said::ResponseEnd => return books.response(moment),
+        http::Said::RequestEnd | http::Said::Response { .. } | http::Said::Interim { .. } => return,
+        http::Said::Fault(fault) => fault,
+    };
+    let word = match fault {
+        http::Fault::Encrypted => "encrypted",
+        http::Fault::Http2 => "http/2",
+        http::Fault::Gap(_) => "gap",
+        http::Fault::HoleInBody(..) => "hole in a body",
+        http::Fault::OutOfStep(_) => "out of step",
+        http::Fault::Upgraded => "upgraded",
+        http::Fault::Resumed(_) => return,
+    };
+    books.fault(Protocol::Http, word, connection, moment);
+}
+
+fn postgres_message(
+    message: &postgres::Message<'_>,
+    connection: Connection,
+    session: &mut trips::postgres::Session,
+    books: &mut Books,
+    statements: &mut Statements,
+) {
+    let moment = message.moment;
+    match message.body {
+        Body::Frontend(Frontend::Startup { .. }) => books.charge(moment, Count::Connects, 1),
+        Body::Frontend(Frontend::Parse { .. }) => books.charge(moment, Count::Parses, 1),
+        Body::Backend(Backend::DataRow) => books.charge(moment, Count::Rows, 1),
+        Body::Backend(Backend::Error { .. }) => books.charge(moment, Count::PostgresErrors, 1),
+        Body::Fault(fault) => {
+            let word = match fault {
+                postgres::Fault::Encrypted => "encrypted",
+                postgres::Fault::Gap(_) => "gap",
+                postgres::Fault::OutOfStep(_) => "out of step",
+                postgres::Fault::Resumed(_) => "resumed",
+            };
+            books.fault(Protocol::Postgres, word, connection, moment);
+        }
+        _ => {}
+    }
+    session.message(message, statements, &mut Entries { books, connection });
+}
+
+fn redis_message(
+    message: &redis::Message<'_>,
+    connection: Connection,
+    session: &mut trips::redis::Session,
+    books: &mut Books,
+) {
+    if let redis::Said::Fault(fault) = message.said {
+        let word = match fault {
+            redis::Fault::Encrypted => "encrypted",
+            redis::Fault::Gap(_) => "gap",
+            redis::Fault::OutOfStep(_) => "out of step",
+            redis::Fault::Resumed(_) => "resumed",
+        };
+        books.fault(Protocol::Redis, word, connection, message.moment);
+    }
+    session.message(message, &mut |fact| books.redis(connection, fact));
+}
