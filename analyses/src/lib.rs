@@ -23,6 +23,7 @@ pub mod comparisons;
 pub mod findings;
 pub mod holm;
 pub mod observer;
+pub mod phases;
 pub mod ping_price;
 pub mod spread;
 
