@@ -104,6 +104,19 @@ pub fn requests(folder: &Path) -> Result<Vec<Slot>, OpenError> {
     json_lines(&folder.join(run_dir::REQUESTS))
 }
 
+/// Reads the experiment's own phase rules, which a run keeps beside its captures, in the order in
+/// which the experiment lists them.
+pub fn phase_packs(run: &Path) -> Result<Vec<String>, OpenError> {
+    let mut packs = Vec::new();
+    loop {
+        let path = run.join(run_dir::phase_pack(packs.len()));
+        if !path.exists() {
+            return Ok(packs);
+        }
+        packs.push(String::from_utf8_lossy(&read(&path)?).into_owned());
+    }
+}
+
 fn json<T: DeserializeOwned>(path: &Path) -> Result<T, OpenError> {
     let text = read(path)?;
     serde_json::from_slice(&text).map_err(|source| OpenError::Malformed {

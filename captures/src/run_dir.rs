@@ -3,6 +3,7 @@
 //! ```text
 //! run.json                                    what was run (RunRecord)
 //! experiment.toml                             the experiment, as it was typed
+//! phases.<n>.toml                             its own phase rules, if any
 //! captures/<pass>/laps.jsonl                  one line a lap, appended as it ends (Lap)
 //! captures/<pass>/<subject>.<variant>/<route>/requests.jsonl      serial pass (Slot)
 //! captures/<pass>/<subject>.<variant>/<route>/<probe>/manifest.json and the native file
@@ -24,6 +25,12 @@ pub const MANIFEST: &str = "manifest.json";
 pub const RESULTS: &str = "results.json";
 /// File name of the Markdown tables.
 pub const TABLES: &str = "tables.md";
+
+/// Copy of one of the experiment's files of phase rules.
+#[must_use]
+pub fn phase_pack(index: usize) -> String {
+    format!("phases.{index}.toml")
+}
 
 /// Folder of a pass.
 #[must_use]

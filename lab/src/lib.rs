@@ -3,6 +3,7 @@
 //! It starts probe programs and never links them; what they recorded is read back from the run
 //! directory only.
 
+pub mod analysis;
 pub mod child;
 pub mod experiment;
 pub mod load;

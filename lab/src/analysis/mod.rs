@@ -1,0 +1,99 @@
+//! From a run directory to a [`Report`]: opens each capture once, feeds the fold of its question,
+//! and gathers what comes out. The same directory gives the same report on any machine.
+
+mod allocations;
+mod cells;
+mod cpu;
+mod sheet;
+mod syscalls;
+mod usage;
+mod wire;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use assay_analyses::comparisons::{self, FairLaps};
+use assay_analyses::findings::{self, Evidence};
+use assay_analyses::phases::Rules;
+use assay_analyses::{laps, observer};
+use assay_captures::capture;
+use assay_captures::lap::Lap;
+use assay_captures::run_dir;
+use assay_captures::run_record::RunRecord;
+use assay_reports::report::{Paths, Report};
+
+use cells::Cells;
+use sheet::Sheet;
+
+/// Name of the pass whose laps have no probe.
+const FAIR: &str = "fair";
+
+/// Analyses a run.
+pub fn analyze(run: &Path) -> Result<Report> {
+    let record = capture::run_record(run)
+        .with_context(|| format!("{} is not a run of assay", run.display()))?;
+    let laps = all_laps(run, &record)?;
+    let mut sheet = Sheet::new(run);
+    let fair: Vec<Lap> = laps.iter().filter(|lap| lap.pass == FAIR).cloned().collect();
+    sheet.costs.extend(laps::costs(&fair));
+    let rules = rules(run)?;
+    let used = usage::read(&mut sheet, &laps);
+    for cell in Cells::of(&laps) {
+        wire::read(&mut sheet, &cell);
+        syscalls::read(&mut sheet, &cell);
+        allocations::read(&mut sheet, &cell);
+        cpu::read(&mut sheet, &cell, &used, &rules);
+    }
+    syscalls::compare_instruments(&mut sheet);
+    let fair_laps = FairLaps { laps: &fair, cpu: &used.fair };
+    let comparisons = comparisons::all(fair_laps, &sheet.costs, &record.arms);
+    let ping_prices = comparisons::ping_prices(fair_laps, &sheet.costs, &record.arms);
+    let mut observer_effects = Vec::new();
+    for pass in &record.passes {
+        let laps: Vec<Lap> = laps.iter().filter(|lap| lap.pass == pass.name).cloned().collect();
+        observer_effects.extend(observer::effects(&laps, &used.subject_of(&pass.name)));
+    }
+    let findings = findings::all(&Evidence {
+        arms: &record.arms,
+        routes: &record.routes,
+        costs: &sheet.costs,
+        statements: &sheet.statements,
+    });
+    Ok(Report {
+        run: record,
+        costs: sheet.costs,
+        comparisons,
+        ping_prices,
+        findings,
+        checks: sheet.checks,
+        observer_effects,
+        laps,
+        lap_cpu: used.fair,
+        paths: paths(),
+    })
+}
+
+/// The rules for CPU phases: those of the run's experiment, then those that ship.
+fn rules(run: &Path) -> Result<Rules> {
+    let own = capture::phase_packs(run)?;
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    Rules::with(&own).context("a file of phase rules of the run")
+}
+
+/// The laps of all passes, in the order of the passes.
+fn all_laps(run: &Path, record: &RunRecord) -> Result<Vec<Lap>> {
+    let mut laps = Vec::new();
+    for pass in &record.passes {
+        laps.extend(capture::laps(run, &pass.name)?);
+    }
+    Ok(laps)
+}
+
+/// Relative to the run directory, so that the report is the same wherever it lies.
+fn paths() -> Paths {
+    Paths {
+        run: ".".to_owned(),
+        results: run_dir::RESULTS.to_owned(),
+        tables: run_dir::TABLES.to_owned(),
+    }
+}

@@ -1,0 +1,111 @@
+//! CPU time, context switches and memory, and the CPU time of each lap.
+
+use std::collections::BTreeMap;
+
+use assay_analyses::comparisons::LapCpu;
+use assay_analyses::cost::{Cost, Figure};
+use assay_analyses::costs::usage::{Usage, UsageFold};
+use assay_analyses::metric::Metric;
+use assay_captures::capture;
+use assay_captures::ids::Role;
+use assay_captures::lap::Lap;
+use assay_captures::usage::{Decoder, FILE};
+
+use super::FAIR;
+use super::cells::{Cell, Cells, Recorded};
+use super::sheet::{Sheet, lost};
+
+const METRICS: [Metric; 3] = [Metric::CpuTime, Metric::ContextSwitches, Metric::MemoryResident];
+
+/// CPU seconds per request.
+#[derive(Debug, Default)]
+pub(super) struct Used {
+    /// Of fair laps, by order and process.
+    pub(super) fair: LapCpu,
+    /// Of the subject, by pass and order.
+    subject: BTreeMap<String, BTreeMap<u32, f64>>,
+    /// Of fair laps, by arm, route and role.
+    figures: BTreeMap<(String, String, String), BTreeMap<Role, Figure>>,
+}
+
+impl Used {
+    /// The subject's CPU seconds per request in each lap of a pass, by order.
+    pub(super) fn subject_of(&self, pass: &str) -> BTreeMap<u32, f64> {
+        self.subject.get(pass).cloned().unwrap_or_default()
+    }
+
+    /// The subject's CPU seconds per request in one lap of a pass.
+    pub(super) fn of_subject(&self, pass: &str, order: u32) -> Option<f64> {
+        self.subject.get(pass)?.get(&order).copied()
+    }
+
+    /// CPU seconds per request in fair laps of the arm and route of this lap, by role.
+    pub(super) fn per_request(&self, lap: &Lap) -> BTreeMap<Role, Figure> {
+        let key = (lap.subject.clone(), lap.variant.clone(), lap.route.clone());
+        self.figures.get(&key).cloned().unwrap_or_default()
+    }
+}
+
+/// Reads the clocks of every pass; costs come from fair laps alone.
+pub(super) fn read(sheet: &mut Sheet, laps: &[Lap]) -> Used {
+    let mut used = Used::default();
+    for cell in Cells::of(laps) {
+        // Clocks are read in laps with and without the pass's probe.
+        let covered: Vec<&Lap> =
+            cell.laps.iter().copied().filter(|lap| lap.captures.contains_key("usage")).collect();
+        let Some(folder) = covered.first().and_then(|lap| lap.captures.get("usage")) else {
+            continue;
+        };
+        let recorded = Recorded { folder: folder.clone(), laps: covered };
+        read_cell(sheet, &cell, &recorded, &mut used);
+    }
+    used
+}
+
+fn read_cell(sheet: &mut Sheet, cell: &Cell<'_>, recorded: &Recorded<'_>, used: &mut Used) {
+    let origin = cell.origin(&recorded.folder);
+    let fair = origin.pass == FAIR;
+    let mut fold = UsageFold::new(&recorded.windows());
+    let mut decoder = Decoder::default();
+    let path = sheet.folder(&recorded.folder).join(FILE);
+    if let Err(error) = capture::feed_file(&path, |bytes| decoder.feed(bytes, &mut fold)) {
+        if fair {
+            sheet.not_measured(&origin, &METRICS, &lost(&error));
+        }
+        return;
+    }
+    decoder.finish(&mut fold);
+    let usage = fold.finish();
+    note_laps(&usage, recorded, fair, used);
+    if fair {
+        let costs = usage.costs(&origin);
+        let lap = cell.first();
+        let key = (lap.subject.clone(), lap.variant.clone(), lap.route.clone());
+        used.figures.insert(key, cpu_figures(&costs));
+        sheet.costs.extend(costs);
+    }
+}
+
+fn note_laps(usage: &Usage, recorded: &Recorded<'_>, fair: bool, used: &mut Used) {
+    for (index, lap) in recorded.laps.iter().enumerate() {
+        let cpu = usage.cpu_per_request(index);
+        if let Some(&seconds) = cpu.get(&Role::Subject) {
+            used.subject.entry(lap.pass.clone()).or_default().insert(lap.order, seconds);
+        }
+        if fair {
+            let by_word = cpu.iter().map(|(role, &seconds)| (role.word().to_owned(), seconds));
+            used.fair.insert(lap.order, by_word.collect());
+        }
+    }
+}
+
+fn cpu_figures(costs: &[Cost]) -> BTreeMap<Role, Figure> {
+    costs
+        .iter()
+        .filter(|cost| cost.metric == Metric::CpuTime)
+        .filter_map(|cost| {
+            let role = Role::from_word(cost.labels.get("process")?)?;
+            Some((role, cost.amount.figure()?))
+        })
+        .collect()
+}

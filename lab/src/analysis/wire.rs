@@ -1,0 +1,164 @@
+//! Postgres, Redis and HTTP from the wire: totals under load, single requests in the serial pass.
+
+use assay_analyses::compare::ArmName;
+use assay_analyses::cost::{Cost, Origin};
+use assay_analyses::costs::wire::{Integrity, Protocol, StatementCost, WireFold, WirePorts};
+use assay_analyses::findings::StatementUse;
+use assay_analyses::metric::Metric;
+use assay_captures::capture;
+use assay_captures::ids::Role;
+use assay_captures::lap::Load;
+use assay_captures::manifest::{Manifest, Target};
+
+use super::cells::{Cell, Recorded};
+use super::sheet::{Against, Sheet, lost};
+
+/// File name of the capture.
+const FILE: &str = "capture.pcapng";
+
+const METRICS: [Metric; 5] = [
+    Metric::PostgresFlights,
+    Metric::PostgresReadyForQuery,
+    Metric::PostgresExecutions,
+    Metric::RedisCommands,
+    Metric::HttpResponses,
+];
+
+/// Executions may differ from the server's own count by this share: statements that are under way
+/// when it is asked are counted by one and not yet by the other.
+const STATEMENTS_TOLERANCE: f64 = 0.001;
+
+/// What one capture said, whichever way it was folded.
+struct Outcome {
+    costs: Vec<Cost>,
+    integrity: Integrity,
+    statements: Vec<StatementCost>,
+    responses: u64,
+}
+
+/// Reads the packets of a cell that has them.
+pub(super) fn read(sheet: &mut Sheet, cell: &Cell<'_>) {
+    let Some(recorded) = cell.recorded("wire") else { return };
+    let origin = cell.origin(&recorded.folder);
+    let Some(manifest) = sheet.manifest(&origin, &METRICS) else { return };
+    if let Some(reason) = recorded.spoiled() {
+        return sheet.not_measured(&origin, &METRICS, &reason);
+    }
+    let outcome = match cell.first().load {
+        Load::Serial { .. } => serial(sheet, &origin, &recorded, &manifest),
+        _ => loaded(sheet, &origin, &recorded, &manifest),
+    };
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(reason) => return sheet.not_measured(&origin, &METRICS, &reason),
+    };
+    check(sheet, &origin, &recorded, &outcome);
+    sheet
+        .statements
+        .extend(outcome.statements.iter().filter_map(|statement| used(&origin, statement)));
+    sheet.costs.extend(outcome.costs);
+}
+
+fn loaded(
+    sheet: &Sheet,
+    origin: &Origin,
+    recorded: &Recorded<'_>,
+    manifest: &Manifest,
+) -> Result<Outcome, String> {
+    let mut fold = WireFold::new(&recorded.windows(), ports(&manifest.targets));
+    let path = sheet.folder(&recorded.folder).join(FILE);
+    capture::packets(&path, &mut fold).map_err(|error| lost(&error))?;
+    let outcome = fold.finish(origin);
+    Ok(Outcome {
+        costs: outcome.costs,
+        integrity: outcome.integrity,
+        statements: outcome.statements,
+        responses: outcome.responses_on_wire,
+    })
+}
+
+fn serial(
+    sheet: &Sheet,
+    origin: &Origin,
+    recorded: &Recorded<'_>,
+    manifest: &Manifest,
+) -> Result<Outcome, String> {
+    let folder = sheet.folder(&recorded.folder);
+    // The request log lies beside the captures of its route.
+    let route = folder.parent().unwrap_or(&folder);
+    let slots = capture::requests(route).map_err(|error| lost(&error))?;
+    if slots.is_empty() {
+        return Err("the request log is empty".to_owned());
+    }
+    let mut fold = WireFold::serial(&slots, ports(&manifest.targets));
+    capture::packets(&folder.join(FILE), &mut fold).map_err(|error| lost(&error))?;
+    let outcome = fold.finish_serial(origin);
+    Ok(Outcome {
+        costs: outcome.costs,
+        integrity: outcome.integrity,
+        statements: outcome.statements,
+        responses: outcome.responses_on_wire,
+    })
+}
+
+fn ports(targets: &[Target]) -> WirePorts {
+    let of = |role: Role| -> Vec<u16> {
+        let targets = targets.iter().filter(|target| target.role == role);
+        targets.filter_map(|target| target.port).map(|port| port.0).collect()
+    };
+    WirePorts { http: of(Role::Subject), postgres: of(Role::Postgres), redis: of(Role::Redis) }
+}
+
+fn check(sheet: &mut Sheet, origin: &Origin, recorded: &Recorded<'_>, outcome: &Outcome) {
+    let drops = Against::none("counts from the wire are not given");
+    sheet.check(origin, "packets dropped", outcome.integrity.drops as f64, drops);
+    let faults: u64 = (outcome.integrity.faults.iter())
+        .filter(|((_, kind), _)| *kind != "joined")
+        .map(|(_, count)| count)
+        .sum();
+    let gaps = Against::none("counts of that protocol are not given, or are lower bounds");
+    sheet.check(origin, "gaps and other faults in connections", faults as f64, gaps);
+    let responses = Against {
+        expected: recorded.requests() as f64,
+        tolerance: 0.0,
+        source: "answers that the load driver received",
+        otherwise: "the wire and the load driver disagree: counts per request are doubtful",
+    };
+    sheet.check(origin, "responses on the wire", outcome.responses as f64, responses);
+    statements(sheet, origin, recorded, outcome);
+}
+
+/// Executions on the wire against the server's own count.
+fn statements(sheet: &mut Sheet, origin: &Origin, recorded: &Recorded<'_>, outcome: &Outcome) {
+    const COUNTED: &str = "statements executed";
+    let executions = outcome.statements.iter().map(|statement| statement.executions).sum::<u64>();
+    if outcome.integrity.against(Protocol::Postgres).is_some() {
+        return sheet.unchecked(origin, COUNTED, "the wire's own count is not whole");
+    }
+    let calls: Option<u64> = recorded.laps.iter().map(|lap| lap.postgres_calls).sum();
+    let Some(calls) = calls else {
+        return sheet.unchecked(origin, COUNTED, "pg_stat_statements was not asked");
+    };
+    let against = Against {
+        expected: calls as f64,
+        tolerance: (calls as f64 * STATEMENTS_TOLERANCE).floor(),
+        source: "calls that pg_stat_statements counted",
+        otherwise: "the wire and the server disagree about statements",
+    };
+    sheet.check(origin, COUNTED, executions as f64, against);
+}
+
+fn used(origin: &Origin, statement: &StatementCost) -> Option<StatementUse> {
+    let per_request = statement.per_request?;
+    let executions = statement.executions.max(1) as f64;
+    Some(StatementUse {
+        arm: ArmName { subject: origin.subject.clone(), variant: origin.variant.clone() },
+        route: origin.route.clone(),
+        pass: origin.pass.clone(),
+        sql: statement.sql.clone(),
+        reason: statement.reason?.word().to_owned(),
+        looks_like_a_check: statement.looks_like_a_check,
+        per_request,
+        prepared_per_request: per_request * statement.prepared as f64 / executions,
+    })
+}
