@@ -5,8 +5,13 @@
 
 pub mod analysis;
 pub mod child;
+pub mod cli;
+pub mod commands;
+pub mod exit;
 pub mod experiment;
+pub mod guardian;
 pub mod load;
+pub mod machine;
 pub mod passes;
 pub mod pinning;
 pub mod probe;
@@ -14,7 +19,9 @@ pub mod probes_build;
 pub mod processes;
 pub mod run;
 pub mod run_directory;
+pub mod scratch;
 pub mod services;
 pub mod subject;
+pub mod teardown;
 pub mod tools;
 pub mod ui;

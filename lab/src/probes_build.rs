@@ -110,6 +110,13 @@ impl ProbePrograms {
     }
 }
 
+/// The source checkout that this program was built in, or that lies around the working directory.
+#[must_use]
+pub fn checkout() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok().and_then(|program| checkout_of(&program));
+    program.or_else(|| checkout_of(&std::env::current_dir().ok()?))
+}
+
 /// The checkout that a `target/<profile>` folder belongs to.
 fn checkout_of(folder: &Path) -> Option<PathBuf> {
     let is_checkout = |path: &&Path| path.join("probes/allocation-counter/Cargo.toml").is_file();

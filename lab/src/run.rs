@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 use assay_captures::run_record;
@@ -40,6 +41,7 @@ pub struct Laboratory {
     /// The wish to stop.
     pub cancel: Cancel,
     runtime: tokio::runtime::Runtime,
+    starts: AtomicU32,
 }
 
 /// Real services, given on the command line instead of private ones.
@@ -75,14 +77,20 @@ impl Laboratory {
     ///
     /// Children are started from the calling thread, which must live as long as they: their
     /// parent-death signal follows the thread.
-    pub fn prepare(mut materials: Materials, given: &GivenServices) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .context("cannot start the event loop")?;
+    pub fn prepare(
+        mut materials: Materials,
+        given: &GivenServices,
+    ) -> Result<Self, Box<Unprepared>> {
         let cancel = materials.cancel.clone();
-        let prepared = runtime.block_on(or_cancelled(&cancel, materials.prepare(given)));
-        let Prepared { probes, services, routes } = prepared?;
+        let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let prepared = built.context("cannot start the event loop").and_then(|runtime| {
+            let prepared = runtime.block_on(or_cancelled(&cancel, materials.prepare(given)))?;
+            Ok((runtime, prepared))
+        });
+        let (runtime, Prepared { probes, services, routes }) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Err(Box::new(Unprepared { run: materials.run, error })),
+        };
         let Materials { experiment, plan, pinning, run, scratch, ui, cancel } = materials;
         Ok(Self {
             experiment,
@@ -96,6 +104,7 @@ impl Laboratory {
             ui,
             cancel,
             runtime,
+            starts: AtomicU32::new(0),
         })
     }
 
@@ -122,8 +131,15 @@ impl Laboratory {
         if !library.is_file() {
             bail!("{} is not there; build it: {}", library.display(), ProbePrograms::BUILD);
         }
-        let preload = ("LD_PRELOAD".to_owned(), library.display().to_string());
-        self.start_subject(arm, &[preload])
+        let name = format!("allocations-{}", self.starts.fetch_add(1, Ordering::Relaxed));
+        let counter = self.scratch.join(name);
+        let environment = [
+            ("LD_PRELOAD".to_owned(), library.display().to_string()),
+            ("ASSAY_ALLOCATION_COUNTER".to_owned(), counter.display().to_string()),
+        ];
+        let mut running = self.start_subject(arm, &environment)?;
+        running.allocation_counter = Some(counter);
+        Ok(running)
     }
 
     /// Statements that the subject's role has executed, as `pg_stat_statements` counts them;
@@ -143,11 +159,29 @@ impl Laboratory {
         }
     }
 
+    /// Stops services; the run directory is what stays.
+    #[must_use]
+    pub fn close(self) -> RunDirectory {
+        let Self { services, run, runtime, .. } = self;
+        drop(services);
+        drop(runtime);
+        run
+    }
+
     /// An error, with its last words, when a private service has ended.
     pub fn check_services(&mut self) -> Result<()> {
         self.services.postgres.as_mut().map_or(Ok(()), Postgres::check)?;
         self.services.redis.as_mut().map_or(Ok(()), Redis::check)
     }
+}
+
+/// Why there is no laboratory, and the run directory that says so.
+#[derive(Debug)]
+pub struct Unprepared {
+    /// The run directory.
+    pub run: RunDirectory,
+    /// Why.
+    pub error: anyhow::Error,
 }
 
 /// The error of work that somebody wanted to stop.
@@ -174,6 +208,8 @@ impl Materials {
     async fn prepare(&mut self, given: &GivenServices) -> Result<Prepared> {
         let probes = ProbePrograms::find_or_build(&self.ui, &self.scratch).await?;
         self.build_subjects().await?;
+        // Builds could use every core; from here on only the load's may be disturbed.
+        self.pinning.load.take_this_thread().context("cannot move to the load's cores")?;
         let services = self.start_services(given).await?;
         self.run.record.services =
             services.running().map(crate::services::RunningService::record).collect();

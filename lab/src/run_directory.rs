@@ -110,7 +110,9 @@ pub fn stamped(moment: Moment, name: &str) -> String {
 
 /// The date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
 fn civil(days: u64) -> (u64, u64, u64) {
-    let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     let mut rest = days;
     let mut year = 1970;
     while rest >= 365 + u64::from(leap(year)) {

@@ -12,6 +12,7 @@ use assay_captures::units::Nanos;
 use nix::sys::signal::Signal;
 use nix::unistd::User;
 use tokio_postgres::config::Host;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::RunningService;
@@ -75,7 +76,7 @@ impl Postgres {
         progress.now("initdb");
         cluster.init(&initdb).await?;
         progress.now("starting the server");
-        let (server, port) = cluster.serve(&postgres, settings, cores).await?;
+        let (mut server, port) = cluster.serve(&postgres, settings, cores).await?;
         let mut own = Config::new();
         own.user(OWN).password(&cluster.password).dbname("postgres").port(port);
         // Through the socket, so that our own questions are in no capture of the port.
@@ -83,7 +84,7 @@ impl Postgres {
             Some(folder) => own.host_path(folder),
             None => own.host("127.0.0.1"),
         };
-        let client = first_connection(&own).await?;
+        let client = connect_when_started(&own, &mut server).await?;
         let subject = make_database(&client, port).await?;
         let version = server_version(&client).await?;
         own.dbname(SUBJECT);
@@ -326,19 +327,6 @@ impl Cluster {
     }
 }
 
-/// The server listens on its port before its socket is there, and refuses sessions while it
-/// starts up: both pass.
-async fn first_connection(config: &Config) -> Result<Client> {
-    let deadline = Instant::now() + START;
-    loop {
-        match connect(config).await {
-            Ok(client) => return Ok(client),
-            Err(error) if Instant::now() > deadline => return Err(error),
-            Err(_starting) => tokio::time::sleep(Duration::from_millis(20)).await,
-        }
-    }
-}
-
 /// As postgresql.conf quotes: quotes and backslashes are doubled.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
@@ -361,12 +349,31 @@ async fn make_database(client: &Client, port: u16) -> Result<Config> {
 
 /// Connects; the connection ends with the client.
 async fn connect(config: &Config) -> Result<Client> {
+    let connected = try_connect(config).await;
+    connected.map_err(|error| anyhow!("cannot connect to postgres: {}", said(&error)))
+}
+
+/// A server listens a little before it has its socket and lets anyone in.
+async fn connect_when_started(config: &Config, server: &mut Server) -> Result<Client> {
+    let deadline = Instant::now() + START;
+    loop {
+        let error = match try_connect(config).await {
+            Ok(client) => return Ok(client),
+            Err(error) => error,
+        };
+        server.check()?;
+        let may_pass = error.code().is_none_or(|code| *code == SqlState::CANNOT_CONNECT_NOW);
+        if !may_pass || Instant::now() > deadline {
+            bail!("cannot connect to postgres: {}", said(&error));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn try_connect(config: &Config) -> Result<Client, tokio_postgres::Error> {
     let mut config = config.clone();
     config.connect_timeout(START);
-    let (client, connection) = config
-        .connect(NoTls)
-        .await
-        .map_err(|error| anyhow!("cannot connect to postgres: {}", said(&error)))?;
+    let (client, connection) = config.connect(NoTls).await?;
     tokio::spawn(connection);
     Ok(client)
 }

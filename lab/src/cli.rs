@@ -1,0 +1,162 @@
+//! The command line. Help texts are the doc comments.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::experiment::plan::Choice;
+use crate::run::GivenServices;
+
+/// Say what one request of a running service costs, and why
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = "Example: assay demo")]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure the blog that ships, with a private Postgres and Redis
+    #[command(after_help = "Example: assay demo --route detail")]
+    Demo(MeasureArgs),
+    /// Measure an experiment
+    #[command(after_help = "Example: assay run experiment.toml --quick --pass fair,wire")]
+    Run(RunArgs),
+    /// Say which tools and rights are there, and what each missing one costs
+    #[command(after_help = "Example: assay doctor --json")]
+    Doctor(DoctorArgs),
+    /// List the runs that are kept here
+    #[command(after_help = "Example: assay runs --json")]
+    Runs(RunsArgs),
+}
+
+/// What `run` takes.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The experiment file
+    pub experiment: PathBuf,
+    /// Take the short plan of the experiment's [quick]
+    #[arg(long)]
+    pub quick: bool,
+    /// What `demo` takes as well
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
+/// What `demo` and `run` take.
+#[derive(Debug, Args)]
+pub struct MeasureArgs {
+    /// Only these subjects, or SUBJECT.VARIANT
+    #[arg(long, value_name = "SUBJECT", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Only these routes
+    #[arg(long, value_name = "ROUTE", value_delimiter = ',')]
+    pub route: Vec<String>,
+    /// Only these passes
+    #[arg(long, value_name = "PASS", value_delimiter = ',')]
+    pub pass: Vec<String>,
+    /// Keep the run in this folder, new or empty [default: runs/TIME-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Use this Postgres instead of a private one; nothing in it is changed
+    #[arg(long, value_name = "URL")]
+    pub postgres_url: Option<String>,
+    /// Use this Redis instead of a private one
+    #[arg(long, value_name = "URL")]
+    pub redis_url: Option<String>,
+}
+
+/// What `doctor` takes.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `runs` takes.
+#[derive(Debug, Args)]
+pub struct RunsArgs {
+    /// The folder that holds runs
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub folder: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl MeasureArgs {
+    /// What of the experiment's plan is wanted.
+    #[must_use]
+    pub fn choice(&self, quick: bool) -> Choice {
+        Choice {
+            only: self.only.clone(),
+            routes: self.route.clone(),
+            passes: self.pass.clone(),
+            quick,
+        }
+    }
+
+    /// The services that were given.
+    #[must_use]
+    pub fn given(&self) -> GivenServices {
+        GivenServices { postgres: self.postgres_url.clone(), redis: self.redis_url.clone() }
+    }
+}
+
+/// An error of the command line as one line: what is wrong, a tip, and where help is.
+#[must_use]
+pub fn one_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let mut line = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    for more in lines {
+        if more.starts_with("Usage:") || more.starts_with("For more information") {
+            break;
+        }
+        line.push_str(if line.ends_with(':') { " " } else { "; " });
+        line.push_str(more);
+    }
+    line.push_str(" (--help says what there is)");
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_shows_an_example_in_its_help() {
+        let mut command = Cli::command();
+        command.build();
+        for part in command.get_subcommands().filter(|part| part.get_name() != "help") {
+            let example = part.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(
+                example.starts_with(&format!("Example: assay {}", part.get_name())),
+                "{} has no example",
+                part.get_name()
+            );
+        }
+    }
+
+    #[test]
+    fn wrong_usage_is_one_line_with_a_tip() {
+        let wrong = |words: &[&str]| one_line(&Cli::try_parse_from(words).unwrap_err());
+        let line = wrong(&["assay", "demo", "--rout", "x"]);
+        assert_eq!(
+            line,
+            "unexpected argument '--rout' found; tip: a similar argument exists: '--route' \
+             (--help says what there is)"
+        );
+        let line = wrong(&["assay", "run"]);
+        assert!(line.starts_with("the following required arguments were not provided: <EXP"));
+        assert_eq!(line.lines().count(), 1);
+    }
+}

@@ -1,0 +1,191 @@
+//! `assay run`: one experiment, from its file to a complete run directory.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use assay_captures::manifest::Status;
+use assay_captures::run_record::RunRecord;
+use assay_captures::version::FormatVersion;
+
+use super::blame;
+use crate::cli::RunArgs;
+use crate::exit::Exit;
+use crate::experiment::plan::{Choice, Plan};
+use crate::experiment::{self, Experiment};
+use crate::guardian::{self, Worker};
+use crate::machine;
+use crate::passes::{self, Ended};
+use crate::pinning::{Pinning, usable_cores};
+use crate::run::{
+    GivenServices, Interrupted, Laboratory, Materials, arm_records, route_records, runs_folder,
+};
+use crate::run_directory::{RunDirectory, now, stamped};
+use crate::ui::Ui;
+
+/// What is to be measured, and where it is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) experiment: PathBuf,
+    pub(super) choice: Choice,
+    pub(super) given: GivenServices,
+    pub(super) out: Option<PathBuf>,
+}
+
+/// Measures an experiment.
+pub fn run(ui: &Ui, args: &RunArgs) -> Result<Exit> {
+    let request = Request {
+        experiment: args.experiment.clone(),
+        choice: args.measure.choice(args.quick),
+        given: args.measure.given(),
+        out: args.measure.out.clone(),
+    };
+    guarded_run(ui, &request)
+}
+
+/// Checks the request here, so that wrong usage starts nothing; the rest is done under guard.
+pub(super) fn guarded_run(ui: &Ui, request: &Request) -> Result<Exit> {
+    let experiment = experiment::load(&request.experiment)?;
+    let plan = Plan::make(&experiment, &request.choice)?;
+    let pinning = Pinning::choose(&experiment.pinning, &usable_cores()?)
+        .map_err(|reason| anyhow!("{}: {reason}", request.experiment.display()))?;
+    guardian::guarded(ui, |worker| {
+        let measured = measure(ui, request, experiment, plan, pinning, worker);
+        measured.unwrap_or_else(|error| blame(ui, &error))
+    })
+}
+
+fn measure(
+    ui: &Ui,
+    request: &Request,
+    experiment: Experiment,
+    plan: Plan,
+    pinning: Pinning,
+    worker: Worker,
+) -> Result<Exit> {
+    let record = record(&experiment, &plan, &pinning, &request.given);
+    let path = match &request.out {
+        Some(path) => path.clone(),
+        None => runs_folder().join(stamped(record.started, &experiment.name)),
+    };
+    let run = RunDirectory::create(&path, &experiment.text, record)?;
+    ui.say(&format!("run {}", path.display()));
+    let materials = Materials {
+        experiment,
+        plan,
+        pinning,
+        run,
+        scratch: worker.scratch.path().to_path_buf(),
+        ui: ui.clone(),
+        cancel: worker.cancel.clone(),
+    };
+    let mut laboratory = match Laboratory::prepare(materials, &request.given) {
+        Ok(laboratory) => laboratory,
+        Err(unprepared) => {
+            let mut unprepared = *unprepared;
+            return ended_early(ui, &mut unprepared.run, unprepared.error);
+        }
+    };
+    let ended = passes::run(&mut laboratory);
+    let mut run = close(laboratory);
+    match ended {
+        Ok(()) => {
+            run.finish(None)?;
+            tell_incomplete_passes(ui, &run);
+            Ok(Exit::Done)
+        }
+        Err(Ended::Cancelled) => ended_early(ui, &mut run, Interrupted.into()),
+        Err(Ended::Failed(error)) => ended_early(ui, &mut run, error),
+    }
+}
+
+/// Stops services, and keeps what was recorded.
+fn close(laboratory: Laboratory) -> RunDirectory {
+    let progress = laboratory.ui.work("stop services");
+    let run = laboratory.close();
+    progress.done("stopped");
+    run
+}
+
+/// Marks the run incomplete for a reason; the reason is also what the command fails with.
+fn ended_early(ui: &Ui, run: &mut RunDirectory, error: anyhow::Error) -> Result<Exit> {
+    let reason = format!("{error:#}");
+    if let Err(also) = run.finish(Some(&reason)) {
+        ui.warn(&format!("{also:#}"));
+    }
+    ui.say(&format!("the run is incomplete; what was recorded is in {}", run.path().display()));
+    Err(error)
+}
+
+fn tell_incomplete_passes(ui: &Ui, run: &RunDirectory) {
+    for pass in &run.record.passes {
+        if pass.status != Status::Complete {
+            let reason = pass.reason.as_deref().unwrap_or("it did not reach its end");
+            ui.warn(&format!("pass {}: {reason}", pass.name));
+        }
+    }
+}
+
+fn record(
+    experiment: &Experiment,
+    plan: &Plan,
+    pinning: &Pinning,
+    given: &GivenServices,
+) -> RunRecord {
+    let mut notes: Vec<String> = pinning.note().into_iter().collect();
+    if given.postgres.is_some() || given.redis.is_some() {
+        notes.push("services were given by URL; others may have used them meanwhile".to_owned());
+    }
+    let connections = plan.passes.first().map_or(experiment.load.connections, |p| p.connections);
+    RunRecord {
+        version: FormatVersion::CURRENT,
+        assay: env!("CARGO_PKG_VERSION").to_owned(),
+        status: Status::Recording,
+        reason: None,
+        experiment: experiment.name.clone(),
+        command: std::env::args().map(|word| without_password(&word)).collect(),
+        started: now(),
+        ended: None,
+        arms: arm_records(experiment),
+        routes: route_records(experiment),
+        services: Vec::new(),
+        connections,
+        pinning: pinning.record(),
+        machine: machine::facts(),
+        versions: machine::versions(),
+        passes: Vec::new(),
+        select_1: None,
+        notes,
+    }
+}
+
+/// Credentials are never kept: `scheme://user:secret@host` loses its secret.
+fn without_password(word: &str) -> String {
+    let masked = || -> Option<String> {
+        let (scheme, rest) = word.split_once("://")?;
+        let authority = rest.find(['/', '?']).unwrap_or(rest.len());
+        let at = rest[..authority].rfind('@')?;
+        let (user, _secret) = rest[..at].split_once(':')?;
+        Some(format!("{scheme}://{user}:***{}", &rest[at..]))
+    };
+    masked().unwrap_or_else(|| word.to_owned())
+}
+
+/// Whether a run directory lies at `path`.
+#[must_use]
+pub(super) fn is_run(path: &Path) -> bool {
+    path.join(assay_captures::run_dir::RUN_RECORD).is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_in_urls_are_not_kept() {
+        let kept = without_password("--postgres-url=postgres://me:s3cr:et@db:5432/x?a=b@c");
+        assert_eq!(kept, "--postgres-url=postgres://me:***@db:5432/x?a=b@c");
+        assert_eq!(without_password("redis://:pw@h"), "redis://:***@h");
+        assert_eq!(without_password("postgres://me@h/x"), "postgres://me@h/x");
+        assert_eq!(without_password("--quick"), "--quick");
+    }
+}
