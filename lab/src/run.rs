@@ -15,6 +15,7 @@ use crate::probes_build::ProbePrograms;
 use crate::run_directory::RunDirectory;
 use crate::services::{Postgres, Redis, Services};
 use crate::subject::{self, RunningSubject, Surroundings};
+use crate::tools::{INITDB, POSTGRES, REDIS_SERVER};
 use crate::ui::Ui;
 
 /// What passes work with. Services are running and seeded, subjects are built, probes exist.
@@ -206,6 +207,7 @@ struct Prepared {
 
 impl Materials {
     async fn prepare(&mut self, given: &GivenServices) -> Result<Prepared> {
+        self.check_tools(given)?;
         let probes = ProbePrograms::find_or_build(&self.ui, &self.scratch).await?;
         self.build_subjects().await?;
         // Builds could use every core; from here on only the load's may be disturbed.
@@ -224,6 +226,18 @@ impl Materials {
         }
         self.run.save()?;
         Ok(Prepared { probes, services, routes })
+    }
+
+    /// What is missing is told before minutes are spent on builds.
+    fn check_tools(&self, given: &GivenServices) -> Result<()> {
+        if self.experiment.redis.is_some() && given.redis.is_none() {
+            REDIS_SERVER.require()?;
+        }
+        if self.experiment.postgres.is_some() && given.postgres.is_none() {
+            INITDB.require()?;
+            POSTGRES.require()?;
+        }
+        Ok(())
     }
 
     async fn build_subjects(&self) -> Result<()> {
