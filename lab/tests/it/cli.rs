@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use crate::guarded_run::{Tiny, services_are_installed};
 
 fn assay(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_assay")).args(words).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_assay")).args(words).output().expect("assay starts")
 }
 
 /// Exit code and what was said.

@@ -11,19 +11,19 @@ use tempfile::TempDir;
 use crate::guarded_run::services_are_installed;
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop")
 }
 
 /// Services run as another user, who must be able to pass through.
 fn scratch() -> TempDir {
     use std::os::unix::fs::PermissionsExt;
-    let folder = TempDir::with_prefix("services-").unwrap();
-    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
+    let folder = TempDir::with_prefix("services-").expect("a folder");
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).expect("ours");
     folder
 }
 
 fn cores() -> CoreSet {
-    CoreSet::new(usable_cores().unwrap()).unwrap()
+    CoreSet::new(usable_cores().expect("cores")).expect("at least one")
 }
 
 fn command_line(pid: u32) -> String {
