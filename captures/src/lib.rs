@@ -12,6 +12,7 @@ pub mod ids;
 pub mod json_lines;
 pub mod lap;
 pub mod manifest;
+pub mod mask;
 pub mod parsed;
 pub mod pcap;
 pub mod perf_script;

@@ -77,6 +77,7 @@ pub mod clock;
 pub mod events;
 pub mod filter;
 pub mod frame;
+pub mod masking;
 pub mod pcapng;
 pub mod perf;
 pub mod processes;

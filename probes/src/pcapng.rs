@@ -22,6 +22,7 @@ pub struct Writer<W> {
     file: W,
     buffer: Vec<u8>,
     written: u64,
+    torn: bool,
 }
 
 /// What the kernel counted.
@@ -36,7 +37,8 @@ pub struct Statistics {
 impl<W: Write> Writer<W> {
     /// Begins a file with what recorded it and the interface's name.
     pub fn begin(file: W, application: &str, interface: &str) -> io::Result<Self> {
-        let mut writer = Self { file, buffer: Vec::with_capacity(2 * BUFFER), written: 0 };
+        let mut writer =
+            Self { file, buffer: Vec::with_capacity(2 * BUFFER), written: 0, torn: false };
         let mut section = Vec::new();
         section.extend(BYTE_ORDER_MAGIC.to_le_bytes());
         // Version 1.0; the section's length is not known beforehand.
@@ -91,13 +93,35 @@ impl<W: Write> Writer<W> {
         self.flush()
     }
 
-    /// Hands what has gathered to the file.
+    /// Hands what has gathered to the file. After a failure nothing more is written: it would
+    /// stand behind half a block.
     pub fn flush(&mut self) -> io::Result<()> {
-        // What could not be written is not tried again: the file would hold it twice in part.
-        self.written += self.buffer.len() as u64;
-        let result = self.file.write_all(&self.buffer);
+        if self.torn {
+            return Err(io::Error::other("an earlier write has failed"));
+        }
+        let mut taken = 0;
+        let result = loop {
+            match self.file.write(&self.buffer[taken..]) {
+                Ok(0) if taken < self.buffer.len() => break Err(io::ErrorKind::WriteZero.into()),
+                Ok(length) => taken += length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Err(error),
+            }
+            if taken == self.buffer.len() {
+                break Ok(());
+            }
+        };
+        self.torn = result.is_err();
+        self.written += whole_blocks(&self.buffer, taken);
         self.buffer.clear();
         result
+    }
+
+    /// The length up to which the file holds whole blocks, where a failed write has left half a
+    /// one behind that.
+    #[must_use]
+    pub fn torn_after(&self) -> Option<u64> {
+        self.torn.then_some(self.written)
     }
 
     /// Bytes so far, those in the buffer included.
@@ -113,6 +137,19 @@ impl<W: Write> Writer<W> {
         self.buffer.extend_from_slice(body);
         self.buffer.extend(length.to_le_bytes());
     }
+}
+
+/// How many of the first `taken` bytes of a row of blocks are blocks with their ends.
+fn whole_blocks(blocks: &[u8], taken: usize) -> u64 {
+    let mut whole = 0;
+    while let Some(Some(length)) = blocks.get(whole + 4..).map(<[u8]>::first_chunk) {
+        let next = whole + u32::from_le_bytes(*length) as usize;
+        if next > taken {
+            break;
+        }
+        whole = next;
+    }
+    whole as u64
 }
 
 /// A 64-bit stamp as the format has it: the upper half first.
@@ -135,6 +172,39 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Takes so many bytes.
+    #[derive(Debug)]
+    struct Full(usize);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let taken = bytes.len().min(self.0);
+            self.0 -= taken;
+            if taken == 0 && !bytes.is_empty() {
+                Err(io::ErrorKind::StorageFull.into())
+            } else {
+                Ok(taken)
+            }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn after_a_failed_write_it_is_known_what_is_whole() {
+        let mut writer = Writer::begin(Full(1000), "probe", "lo").unwrap();
+        let head = writer.length();
+        writer.packet(Moment(1), &[7; 100], 100).unwrap();
+        writer.flush().unwrap();
+        assert_eq!(writer.torn_after(), None);
+        writer.packet(Moment(1), &[7; 100], 100).unwrap();
+        writer.packet(Moment(1), &[7; 2000], 2000).unwrap();
+        assert_eq!(writer.flush().unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(writer.torn_after(), Some(head + 2 * 132));
+        assert!(writer.flush().is_err());
+    }
 
     #[test]
     fn blocks_have_their_length_at_both_ends_and_whole_words() {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use assay_captures::ids::Pid;
 use assay_captures::usage::{At, FILE, Sample};
 use assay_probes::capture_folder::CaptureFolder;
 use assay_probes::cli::{Description, SessionArgs};
@@ -58,7 +59,6 @@ impl Probe for Args {
             proportional_read: None,
             recording,
             samples: 0,
-            reading: Duration::ZERO,
         };
         usage.sample(At::Ready)?;
         Ok(usage)
@@ -74,12 +74,10 @@ struct Usage {
     proportional_read: Option<Instant>,
     recording: bool,
     samples: u64,
-    reading: Duration,
 }
 
 impl Usage {
     fn sample(&mut self, at: At) -> Result<()> {
-        let began = Instant::now();
         let moment = clock::now();
         let proportional = at == At::Mark
             && self.proportional_read.is_none_or(|read| read.elapsed() >= self.proportional);
@@ -94,7 +92,6 @@ impl Usage {
             self.proportional_read = Some(Instant::now());
         }
         self.samples += 1;
-        self.reading += began.elapsed();
         Ok(())
     }
 }
@@ -131,8 +128,9 @@ impl Recorder for Usage {
         integrity.insert("samples".into(), self.samples);
         let exits = self.readers.iter().map(Reader::exits).sum();
         integrity.insert("exits".into(), exits);
-        let reading = u64::try_from(self.reading.as_nanos()).unwrap_or(u64::MAX);
-        integrity.insert("nanoseconds_per_sample".into(), reading / self.samples.max(1));
+        // All of its own CPU time: what reading costs the machine, waiting for a CPU left out.
+        let used = clock::process_cpu(Pid(std::process::id())).unwrap_or_default();
+        integrity.insert("cpu_nanoseconds_per_sample".into(), used.0 / self.samples.max(1));
         last
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use assay_captures::ids::{Port, Role};
 use assay_captures::units::{Moment, Span};
 use assay_probes::capture_folder::CaptureFolder;
@@ -12,6 +12,7 @@ use assay_probes::cli::{Description, SessionArgs};
 use assay_probes::clock;
 use assay_probes::filter;
 use assay_probes::frame;
+use assay_probes::masking;
 use assay_probes::pcapng::Writer;
 use assay_probes::ring::{Captured, Ring};
 use assay_probes::session::{self, Probe, Progress, Recorder};
@@ -153,6 +154,28 @@ impl Wire {
     }
 }
 
+impl Wire {
+    fn mask(&mut self, folder: &mut CaptureFolder) -> Result<()> {
+        if self.keep_payload {
+            let note = "the payload is not masked, as was asked for: it holds what users sent";
+            folder.manifest.notes.push(note.into());
+            return Ok(());
+        }
+        let mut expected = self.taken.packets;
+        if let Some(whole) = self.taken.writer.torn_after() {
+            // Half a packet at the end could not be told from anything else.
+            self.file.set_len(whole).context("cannot cut off the half of a packet")?;
+            expected = 0;
+        }
+        let masked = masking::mask(&self.file, &folder.manifest.targets, expected);
+        match masked {
+            Ok(masked) => self.taken.packets = masked.packets,
+            Err(_) => folder.manifest.notes.push("the payload may hold what users sent".into()),
+        }
+        masked.map(drop)
+    }
+}
+
 impl Recorder for Wire {
     fn on(&mut self) -> Result<()> {
         self.ring.listen()?;
@@ -184,23 +207,23 @@ impl Recorder for Wire {
     fn stop(&mut self, folder: &mut CaptureFolder) -> Result<()> {
         let paused = self.pause();
         let counts = self.ring.statistics()?;
+        // Whatever else went wrong: what users sent does not stay.
+        let masked = self.mask(folder);
         let integrity = &mut folder.manifest.integrity;
         integrity.insert("packets".into(), self.taken.packets);
         integrity.insert("packet_bytes".into(), self.taken.bytes);
         integrity.insert("received".into(), counts.received);
         integrity.insert("drops".into(), counts.dropped);
         integrity.insert("responses".into(), self.taken.responses);
-        let _ = (&self.file, self.keep_payload);
-        folder.manifest.notes.push("the payload is not masked: it holds what users sent".into());
         paused?;
-        if counts.received - counts.dropped != self.taken.packets {
-            bail!(
-                "the kernel counted {} packets and {} drops, but {} came out of the ring",
-                counts.received,
-                counts.dropped,
-                self.taken.packets
-            );
-        }
+        masked?;
+        ensure!(
+            counts.received - counts.dropped == self.taken.packets,
+            "the kernel counted {} packets and {} drops, but {} came out of the ring",
+            counts.received,
+            counts.dropped,
+            self.taken.packets
+        );
         Ok(())
     }
 }
