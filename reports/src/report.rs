@@ -1,9 +1,8 @@
 //! Everything that a report shows, as one plain value. Each renderer is a function of it, so no
 //! two can disagree.
 
-use std::collections::BTreeMap;
-
 use assay_analyses::compare::{ArmName, Comparison};
+use assay_analyses::comparisons::LapCpu;
 use assay_analyses::cost::Cost;
 use assay_analyses::findings::Finding;
 use assay_analyses::observer::ObserverEffect;
@@ -17,24 +16,26 @@ pub struct Report {
     /// What was run and on what: experiment, arms (the reference first), routes, machine,
     /// versions, pinning, passes with reasons, notes. Copied from `run.json` as it is.
     pub run: RunRecord,
-    /// Every cost of every arm, route and pass, in any order; renderers pick and sort.
+    /// Every cost of every arm, route and pass, in any order; renderers pick and sort. Those of
+    /// fair laps come from [`assay_analyses::laps::costs`].
     pub costs: Vec<Cost>,
-    /// Each arm against the reference, noisy and exact ones, already corrected for the number of
-    /// cells.
+    /// Each arm against the reference, from [`assay_analyses::comparisons::all`] and then
+    /// [`assay_analyses::comparisons::mark_database_bound`].
     pub comparisons: Vec<Comparison>,
-    /// What a saved round trip is worth.
+    /// What a saved round trip is worth, from [`assay_analyses::comparisons::ping_prices`].
     pub ping_prices: Vec<PingPrice>,
-    /// Conclusions, the most important first.
+    /// Conclusions, from [`assay_analyses::findings::all`], in its order.
     pub findings: Vec<Finding>,
     /// What the instruments say about themselves and about each other.
     pub checks: Vec<Check>,
-    /// What each probe cost the service.
+    /// What each probe cost the service, from [`assay_analyses::observer::effects`] of each pass
+    /// with a probe.
     pub observer_effects: Vec<ObserverEffect>,
     /// The laps of all passes, as the load driver wrote them.
     pub laps: Vec<Lap>,
     /// CPU seconds per request of fair laps, by [`Lap::order`] and process (`subject`,
     /// `postgres`, `redis`, `load`): shown with the laps in results.
-    pub lap_cpu: BTreeMap<u32, BTreeMap<String, f64>>,
+    pub lap_cpu: LapCpu,
     /// Where things are, as the reader should see them.
     pub paths: Paths,
 }
