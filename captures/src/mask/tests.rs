@@ -309,3 +309,43 @@ fn nothing_panics_on_cut_and_flipped_traffic() {
         }
     }
 }
+
+/// What decoders read: the length of each message and which one it is, without what it says.
+fn structure(message: &dyn std::fmt::Debug) -> String {
+    let text = format!("{message:?}");
+    let kinds = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let names = kinds.filter(|word| word.starts_with(|c: char| c.is_ascii_uppercase()));
+    names.collect::<Vec<_>>().join(" ")
+}
+
+fn side(from: From) -> crate::tcp::Side {
+    match from {
+        From::Client => crate::tcp::Side::Client,
+        From::Server => crate::tcp::Side::Server,
+    }
+}
+
+#[test]
+fn decoders_read_the_same_messages_before_and_after() {
+    let now = crate::units::Moment(1);
+    let read = |lines: &[(From, Vec<u8>)]| {
+        let mut decoder = crate::postgres::Decoder::new(true);
+        let mut messages = Vec::new();
+        for (from, line) in lines {
+            decoder.feed(side(*from), now, line, &mut |message: crate::postgres::Message<'_>| {
+                messages.push((message.length, structure(&message.body)));
+            });
+        }
+        messages
+    };
+    let before = session();
+    let after: Vec<(From, Vec<u8>)> = before
+        .iter()
+        .zip(speak(&mut Postgres::new(true), &borrowed(&before), usize::MAX))
+        .map(|((from, _), line)| (*from, line))
+        .collect();
+    assert_ne!(before[3].1, after[3].1);
+    let messages = read(&before);
+    assert_eq!(read(&after), messages);
+    assert!(messages.len() >= 20, "{messages:?}");
+}
