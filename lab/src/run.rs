@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 use assay_captures::run_record;
@@ -42,7 +41,6 @@ pub struct Laboratory {
     /// The wish to stop.
     pub cancel: Cancel,
     runtime: tokio::runtime::Runtime,
-    starts: AtomicU32,
 }
 
 /// Real services, given on the command line instead of private ones.
@@ -105,7 +103,6 @@ impl Laboratory {
             ui,
             cancel,
             runtime,
-            starts: AtomicU32::new(0),
         })
     }
 
@@ -132,15 +129,8 @@ impl Laboratory {
         if !library.is_file() {
             bail!("{} is not there; build it: {}", library.display(), ProbePrograms::BUILD);
         }
-        let name = format!("allocations-{}", self.starts.fetch_add(1, Ordering::Relaxed));
-        let counter = self.scratch.join(name);
-        let environment = [
-            ("LD_PRELOAD".to_owned(), library.display().to_string()),
-            ("ASSAY_ALLOCATION_COUNTER".to_owned(), counter.display().to_string()),
-        ];
-        let mut running = self.start_subject(arm, &environment)?;
-        running.allocation_counter = Some(counter);
-        Ok(running)
+        let preload = ("LD_PRELOAD".to_owned(), library.display().to_string());
+        self.start_subject(arm, &[preload])
     }
 
     /// Statements that the subject's role has executed, as `pg_stat_statements` counts them;

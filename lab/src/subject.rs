@@ -104,7 +104,6 @@ pub async fn start(
         address,
         pid: child.id(),
         output,
-        allocation_counter: None,
         child,
     };
     running.wait_until_ready(&subject.ready).await?;
@@ -161,8 +160,6 @@ pub struct RunningSubject {
     pub pid: u32,
     /// What it printed, both streams.
     pub output: PathBuf,
-    /// Where the preloaded library counts its allocations, if one was asked for.
-    pub allocation_counter: Option<PathBuf>,
     child: Child,
 }
 
