@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::experiment::plan::Choice;
 use crate::run::GivenServices;
@@ -26,6 +26,12 @@ pub enum Command {
     /// Measure an experiment
     #[command(after_help = "Example: assay run experiment.toml --quick --pass fair,wire")]
     Run(RunArgs),
+    /// Build the results of a run again from its captures
+    #[command(after_help = "Example: assay analyze runs/2026-12-01T10-02-11-blog")]
+    Analyze(AnalyzeArgs),
+    /// Show a run
+    #[command(after_help = "Example: assay report runs/2026-12-01T10-02-11-blog --route detail")]
+    Report(ReportArgs),
     /// Say which tools and rights are there, and what each missing one costs
     #[command(after_help = "Example: assay doctor --json")]
     Doctor(DoctorArgs),
@@ -68,6 +74,37 @@ pub struct MeasureArgs {
     /// Use this Redis instead of a private one
     #[arg(long, value_name = "URL")]
     pub redis_url: Option<String>,
+}
+
+/// What `analyze` takes.
+#[derive(Debug, Args)]
+pub struct AnalyzeArgs {
+    /// The run directory
+    pub run: PathBuf,
+}
+
+/// What `report` takes.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The run directory
+    pub run: PathBuf,
+    /// Only these routes
+    #[arg(long, value_name = "ROUTE", value_delimiter = ',')]
+    pub route: Vec<String>,
+    /// How: a table for the terminal, Markdown, or JSON
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+/// A dress of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For the terminal
+    Table,
+    /// Markdown
+    Md,
+    /// The records of results.json
+    Json,
 }
 
 /// What `doctor` takes.

@@ -58,23 +58,24 @@ impl RunDirectory {
 
     /// Writes a file that only its owner reads, replacing what was there.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.path.join(name);
-        let draft = self.path.join(format!(".{name}.draft"));
-        let write = || -> io::Result<()> {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&draft)?;
-            file.write_all(bytes)?;
-            fs::rename(&draft, &path)
-        };
-        write().map_err(|error| {
-            let _draft = fs::remove_file(&draft);
-            unwritten(&path, &error)
-        })
+        write_private(&self.path.join(name), bytes)
     }
+}
+
+/// Writes a file that only its owner reads. It is replaced whole, so that a reader never sees half
+/// of it.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    let draft = path.with_added_extension("draft");
+    let write = || -> io::Result<()> {
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(bytes)?;
+        fs::rename(&draft, path)
+    };
+    write().map_err(|error| {
+        let _draft = fs::remove_file(&draft);
+        unwritten(path, &error)
+    })
 }
 
 /// One line for what could not be written, with what to do where that is known.

@@ -46,6 +46,13 @@ impl Ui {
         self.colour
     }
 
+    /// Columns of the terminal that results go to; 100 where they go to a pipe or a file.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        let size = terminal_size::terminal_size_of(io::stdout());
+        size.map_or(100, |(terminal_size::Width(columns), _)| usize::from(columns))
+    }
+
     /// Prints a result: text that is ours, with foreign parts already escaped.
     pub fn result(&self, text: &str) {
         self.bars.suspend(|| {

@@ -1,12 +1,16 @@
 //! The commands, one a file.
 
+mod analyze;
 mod demo;
 mod doctor;
+mod report;
 mod run;
 mod runs;
 
+pub use analyze::analyze;
 pub use demo::demo;
 pub use doctor::doctor;
+pub use report::report;
 pub use run::run;
 pub use runs::runs;
 

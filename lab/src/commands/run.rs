@@ -6,8 +6,10 @@ use anyhow::{Result, anyhow};
 use assay_captures::manifest::Status;
 use assay_captures::run_record::RunRecord;
 use assay_captures::version::FormatVersion;
+use assay_reports::terminal;
 
-use super::blame;
+use super::{analyze, blame, report};
+use crate::analysis;
 use crate::cli::RunArgs;
 use crate::exit::Exit;
 use crate::experiment::plan::{Choice, Plan};
@@ -91,6 +93,12 @@ fn measure(
         Ok(()) => {
             run.finish(None)?;
             tell_incomplete_passes(ui, &run);
+            let progress = ui.work("analyse");
+            let report = analysis::analyze(run.path())?;
+            analyze::write(run.path(), &report)?;
+            progress.done("done");
+            ui.result(&terminal::render(&report, &[], report::view(ui)));
+            ui.say(&format!("the captures, results.json and tables.md are in {}", path.display()));
             Ok(Exit::Done)
         }
         Err(Ended::Cancelled) => ended_early(ui, &mut run, Interrupted.into()),

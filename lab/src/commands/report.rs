@@ -1,0 +1,35 @@
+//! `assay report`: shows a run, in one dress or another.
+
+use anyhow::Result;
+use assay_reports::terminal::View;
+use assay_reports::{json, markdown, terminal};
+
+use super::WrongUsage;
+use super::analyze::open;
+use crate::cli::{Format, ReportArgs};
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+/// Renders a run on standard output.
+pub fn report(ui: &Ui, args: &ReportArgs) -> Result<Exit> {
+    let report = open(&args.run)?;
+    for route in &args.route {
+        if !report.run.routes.iter().any(|known| known.name == *route) {
+            let known: Vec<&str> =
+                report.run.routes.iter().map(|route| route.name.as_str()).collect();
+            let what = format!("there is no route {route:?} (there are: {})", known.join(", "));
+            return Err(WrongUsage(what).into());
+        }
+    }
+    ui.result(&match args.format {
+        Format::Table => terminal::render(&report, &args.route, view(ui)),
+        Format::Md => markdown::render(&report, &args.route),
+        Format::Json => json::render(&report),
+    });
+    Ok(Exit::Done)
+}
+
+/// What the terminal can show.
+pub(super) fn view(ui: &Ui) -> View {
+    View { width: ui.columns(), colour: ui.colour() }
+}
