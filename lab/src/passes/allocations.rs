@@ -1,6 +1,8 @@
 //! The allocations pass: each arm once more, with the counting library preloaded. The library
 //! cannot be switched, so there are no laps without it.
 
+use std::path::Path;
+
 use assay_captures::lap::{Load, ProbeState};
 
 use super::attached::{Attached, Attachment, Troubles};
@@ -9,6 +11,7 @@ use super::failure::Failure;
 use super::log::LapLog;
 use crate::experiment::plan::{Cell, PlannedPass};
 use crate::load::Stop;
+use crate::probe::ProbeError;
 use crate::ui::Progress;
 
 /// One arm after another, so that each is started only once more.
@@ -26,11 +29,18 @@ pub(super) fn run(
         bench.check_cancel()?;
         let title = bench.arm_title(arm);
         progress.now(&title);
-        let counted = bench.laboratory.start_counted_subject(arm)?;
-        let plain = bench.exchange_arm(arm, counted);
-        let done = one_arm(bench, pass, arm, log, troubles, progress);
+        let started = bench.laboratory.start_counted_subject(arm);
+        // A program that runs only without the library costs this pass, not the run.
+        let started = started.map_err(|error| match Failure::from(error) {
+            Failure::Run(error) => Failure::Probe(not_started(&error)),
+            other => other,
+        });
+        let Some(counted) = troubles.note(&title, started)? else { break };
+        let counter = counted.allocation_counter.clone().unwrap_or_default();
+        let plain = bench.exchange_arm(arm, counted)?;
+        let done = one_arm(bench, pass, arm, &counter, log, troubles, progress);
         if let Some(plain) = plain {
-            drop(bench.exchange_arm(arm, plain));
+            drop(bench.exchange_arm(arm, plain)?);
         }
         if !done? {
             break;
@@ -43,12 +53,13 @@ fn one_arm(
     bench: &mut Bench<'_>,
     pass: &PlannedPass,
     arm: usize,
+    counter: &Path,
     log: &mut LapLog,
     troubles: &mut Troubles,
     progress: &Progress,
 ) -> Result<bool, Failure> {
     for &cell in pass.cells.iter().filter(|cell| cell.arm == arm) {
-        if !one_cell(bench, pass, cell, log, troubles, progress)? {
+        if !one_cell(bench, pass, cell, counter, log, troubles, progress)? {
             return Ok(false);
         }
     }
@@ -60,6 +71,7 @@ fn one_cell(
     bench: &mut Bench<'_>,
     pass: &PlannedPass,
     cell: Cell,
+    counter: &Path,
     log: &mut LapLog,
     troubles: &mut Troubles,
     progress: &Progress,
@@ -70,7 +82,7 @@ fn one_cell(
         probe: "allocations",
         folder: bench.cell_folder("allocations", cell, "allocations"),
         targets: vec![bench.subject_target(cell.arm)?],
-        options: Vec::new(),
+        options: vec!["--counter".to_owned(), counter.display().to_string()],
         recording: true,
     };
     let mut attached = match Attached::start(bench.laboratory, attachment) {
@@ -101,4 +113,9 @@ fn one_cell(
         troubles.note(&title, stopped)?;
     }
     Ok(true)
+}
+
+fn not_started(error: &anyhow::Error) -> ProbeError {
+    let reason = format!("the subject does not start with the counter: {error:#}");
+    ProbeError { probe: "allocations".to_owned(), reason, at_start: true }
 }

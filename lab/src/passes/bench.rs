@@ -55,14 +55,18 @@ pub(super) struct LapPlan {
 }
 
 impl<'a> Bench<'a> {
-    /// Puts `running` in the place of an arm, and gives back what was there.
+    /// Puts `running` in the place of an arm, and gives back what was there, without connections.
     pub(super) fn exchange_arm(
         &mut self,
         arm: usize,
         running: RunningSubject,
-    ) -> Option<RunningSubject> {
+    ) -> Result<Option<RunningSubject>, Failure> {
         self.warmed.retain(|&(warm, _)| warm != arm);
-        self.arms.insert(arm, running)
+        let before = self.arms.insert(arm, running);
+        if let Some(before) = &before {
+            self.driver.close(before.address)?;
+        }
+        Ok(before)
     }
 
     /// Lets the cell's arm go on, warms it up, does `work`, and stops it where it is again.

@@ -60,13 +60,14 @@ pub(super) fn run_under_strace(
 ) -> Result<(), Failure> {
     let requests = strace_requests(pass);
     each_cell(bench, pass, log, troubles, progress, requests, |bench, cell| {
-        let cores = bench.laboratory.pinning.app.list();
+        let cores = bench.laboratory.pinning.app.cores();
+        let core = cores.first().copied().unwrap_or_default().to_string();
         let strace = Attachment {
             probe: "syscalls",
             folder: bench.cell_folder(UNDER_STRACE, cell, "strace"),
             targets: vec![bench.subject_target(cell.arm)?],
             // On the subject's own core each stop costs a third of what it costs from another.
-            options: ["--backend", "strace", "--cpu", &cores].map(str::to_owned).to_vec(),
+            options: ["--backend", "strace", "--cpu", &core].map(str::to_owned).to_vec(),
             recording: true,
         };
         Ok(vec![("strace", strace), ("syscalls", counting(bench, UNDER_STRACE, cell)?)])
