@@ -95,6 +95,8 @@ pub struct Session {
     cycle: Contents,
     /// Whether the server passes over everything up to the next Sync.
     skipping: bool,
+    /// Whether the next ReadyForQuery ends that: the Sync belongs to what failed.
+    recovering: bool,
     /// Whether the server waits for copied data, or both sides stream.
     copying: bool,
     /// Whether only set-up has been seen on this connection.
@@ -139,6 +141,7 @@ impl Session {
             flight: None,
             cycle: Contents::default(),
             skipping: false,
+            recovering: false,
             copying: false,
             setting_up: false,
             after_statement: false,
@@ -213,7 +216,7 @@ impl Session {
                 }
             }
             Frontend::Sync => {
-                self.skipping = false;
+                self.recovering |= std::mem::take(&mut self.skipping);
                 self.push(moment, Step::Sync);
             }
             _ if self.skipping => self.skip(moment, frontend, sink),
@@ -396,6 +399,9 @@ impl Session {
         let known = self.queue.ready();
         if let Some(contents) = known {
             self.note(contents);
+        }
+        if std::mem::take(&mut self.recovering) {
+            self.note(Contents::of(Class::User));
         }
         let cycle = std::mem::take(&mut self.cycle);
         let answered = match known {

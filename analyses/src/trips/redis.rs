@@ -44,6 +44,8 @@ pub struct Session {
     replies: Replies,
     /// Whether only set-up has been seen.
     setting_up: bool,
+    /// Whether the command before was set-up.
+    greeted: bool,
     /// Channels or patterns that are listened to, or MONITOR: what comes is not asked for.
     listening: bool,
 }
@@ -85,6 +87,7 @@ impl Session {
             flight: None,
             replies: Replies::On,
             setting_up: from_start,
+            greeted: false,
             listening: false,
         }
     }
@@ -118,8 +121,11 @@ impl Session {
 
     fn command(&mut self, moment: Moment, command: &Command<'_>, sink: &mut impl FnMut(Fact)) {
         let name = command.name.to_ascii_uppercase();
-        self.setting_up &= sets_up(&name);
-        let set_up = self.setting_up;
+        // A library's last word of set-up can be one PING; on a bare connection PING is work.
+        let check = name == b"PING" && std::mem::take(&mut self.greeted);
+        let set_up = self.setting_up && (sets_up(&name) || check);
+        self.greeted = set_up && !check;
+        self.setting_up = set_up;
         sink(Fact::Command { moment, set_up });
         if let Some(flight) = &mut self.flight
             && std::mem::take(&mut flight.server_spoke)

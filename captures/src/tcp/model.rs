@@ -100,6 +100,8 @@ pub trait EventSink {
 pub struct Figures {
     /// TCP segments.
     pub segments: u64,
+    /// Segments with payload.
+    pub carrying: u64,
     /// Segments that held nothing new: retransmissions, and frames captured twice.
     pub copies: u64,
     /// Segments that came before one with a lower sequence number.

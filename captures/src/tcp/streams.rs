@@ -67,6 +67,7 @@ impl Streams {
     /// Takes a segment.
     pub fn feed(&mut self, packet: &Packet<'_>, sink: &mut impl EventSink) {
         self.figures.segments += 1;
+        self.figures.carrying += u64::from(!packet.payload.is_empty());
         if packet.missing > 0 {
             self.figures.truncated += 1;
         }

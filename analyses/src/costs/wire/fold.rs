@@ -145,8 +145,8 @@ impl WireFold {
             problems: std::mem::take(&mut self.problems),
             responses: books.ledger.windows().iter().map(|c| c.get(Count::HttpResponses)).sum(),
             requests: self.windows.iter().map(|window| window.requests).sum::<u64>() + slots,
-            // Each segment with payload came a second time: about half of those were copies.
-            frames_twice: streams.copies > 0 && streams.copies * 3 > streams.segments,
+            // Half of all segments with payload are copies then; retransmissions are far fewer.
+            frames_twice: streams.copies > 0 && streams.copies * 5 > streams.carrying * 2,
         }
     }
 
