@@ -6,11 +6,18 @@
 
 pub mod allocation_counts;
 pub mod bpf_counts;
+pub mod callgrind;
 pub mod capture;
 pub mod http;
+pub mod dhat;
+pub mod document;
+pub mod gctrace;
+#[cfg(test)]
+mod hostile;
 pub mod ids;
 pub mod json_lines;
 pub mod lap;
+pub mod load_tools;
 pub mod manifest;
 pub mod mask;
 pub mod parsed;
@@ -18,11 +25,13 @@ pub mod pcap;
 pub mod perf_script;
 pub mod postgres;
 pub mod redis;
+pub mod pprof;
 pub mod request_log;
 pub mod run_dir;
 pub mod run_record;
 pub mod syscall_names;
 pub mod tcp;
+pub mod text_lines;
 pub mod units;
 pub mod usage;
 pub mod version;
