@@ -71,6 +71,24 @@ pub enum Metric {
     MemoryResident,
     /// Proportional memory.
     MemoryProportional,
+    /// Requests that a load generator saw to their end.
+    LoadRequests,
+    /// Good answers that a load generator saw.
+    LoadGood,
+    /// Requests that failed; label `kind`, total without.
+    LoadErrors,
+    /// Latency as a load generator printed it; label `quantile`.
+    LoadLatency,
+    /// Total of a profile; labels `event`, `unit` (the event's own unit).
+    ProfileValue,
+    /// What a function of a profile has by itself; labels `function`, `event`, `unit`.
+    ProfileSelf,
+    /// What a function has with all it calls; labels `function`, `event`, `unit`.
+    ProfileTotal,
+    /// Garbage collections per second.
+    GcCollectionsPerSecond,
+    /// Share of wall time in which a garbage collector stopped the program.
+    GcStopTheWorldShare,
     /// What a probe cost the service; labels `probe`, `of`: `throughput`, `cpu`.
     ObserverEffect,
 }
@@ -118,7 +136,7 @@ impl Metric {
     #[must_use]
     pub fn better(self) -> Better {
         match self {
-            Self::Throughput => Better::Larger,
+            Self::Throughput | Self::LoadRequests | Self::LoadGood => Better::Larger,
             _ => Better::Smaller,
         }
     }
@@ -160,6 +178,15 @@ impl Metric {
             Self::Instructions => ("instructions", "1", Exact),
             Self::MemoryResident => ("memory.resident", "By", Noisy),
             Self::MemoryProportional => ("memory.proportional", "By", Noisy),
+            Self::LoadRequests => ("load.requests", "1", Noisy),
+            Self::LoadGood => ("load.good", "1", Noisy),
+            Self::LoadErrors => ("load.errors", "1", Noisy),
+            Self::LoadLatency => ("load.latency", "s", Noisy),
+            Self::ProfileValue => ("profile.value", "1", Exact),
+            Self::ProfileSelf => ("profile.self", "1", Exact),
+            Self::ProfileTotal => ("profile.total", "1", Exact),
+            Self::GcCollectionsPerSecond => ("gc.collections_per_second", "1/s", Noisy),
+            Self::GcStopTheWorldShare => ("gc.stop_the_world_share", "1", Noisy),
             Self::ObserverEffect => ("observer_effect", "1", Noisy),
         }
     }

@@ -26,6 +26,7 @@ pub mod perf_script;
 pub mod postgres;
 pub mod redis;
 pub mod pprof;
+pub mod recognise;
 pub mod request_log;
 pub mod run_dir;
 pub mod run_record;

@@ -11,8 +11,10 @@
 //! Times are in seconds, sizes in bytes (UCUM units). A new metric adds records, never columns.
 
 mod convert;
+mod inspection;
 pub mod model;
 
+pub use inspection::{Inspected, render_inspection};
 use serde::Serialize;
 
 use crate::report::Report;

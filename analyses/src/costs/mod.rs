@@ -2,6 +2,7 @@
 
 pub mod allocations;
 pub mod cpu;
+pub mod foreign;
 pub mod syscalls;
 pub mod usage;
 pub mod wire;

@@ -13,4 +13,4 @@ mod parse;
 mod tests;
 
 pub use model::{Collection, Summary};
-pub use parse::Decoder;
+pub use parse::{Decoder, is_trace};

@@ -54,8 +54,14 @@ fn line(line: Line<'_>, last: &mut u64, sink: &mut impl Sink<Collection>) {
     sink.record(collection);
 }
 
+/// Whether a line holds a collection.
+#[must_use]
+pub fn is_trace(line: &str) -> bool {
+    trace(line).is_some()
+}
+
 /// The part of a line that begins like a trace; log collectors put stamps before it.
-pub(crate) fn trace(line: &str) -> Option<&str> {
+fn trace(line: &str) -> Option<&str> {
     let mut from = 0;
     while let Some(at) = line.get(from..)?.find("gc ") {
         let text = line.get(from + at..)?;

@@ -20,4 +20,4 @@ mod tests;
 mod wire;
 
 pub use model::{FunctionValue, Profile, SampleType};
-pub use parse::{Decoder, old_form};
+pub use parse::{Decoder, looks_like, old_form};

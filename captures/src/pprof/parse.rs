@@ -9,7 +9,7 @@ use crate::document::Document;
 use crate::parsed::{Place, Problem, Sink};
 use crate::pprof::model::{FunctionValue, Profile};
 use crate::pprof::tables::Tables;
-use crate::pprof::wire::{Broken, Value, fields};
+use crate::pprof::wire::{Broken, Value, field, fields};
 use crate::units::{Moment, Nanos};
 
 /// Collects the file, unpacked, and delivers its one profile at the end.
@@ -138,6 +138,27 @@ pub fn old_form(bytes: &[u8]) -> Option<&'static str> {
         return Some("a count profile in text");
     }
     gperftools(bytes).then_some("a CPU profile of gperftools in binary words")
+}
+
+/// Whether the first bytes can be those of a profile: fields of `Profile` with types that they
+/// have, as far as the bytes go.
+#[must_use]
+pub fn looks_like(head: &[u8]) -> bool {
+    let mut rest = head;
+    let mut messages = 0;
+    while !rest.is_empty() {
+        let Ok((number, value)) = field(&mut rest) else {
+            // The last field is cut where the head ends.
+            return messages > 0;
+        };
+        let message = matches!(number, 1..=6 | 11);
+        let scalar = matches!(number, 7..=10 | 12..=15);
+        if !(message && matches!(value, Value::Bytes(_)) || scalar) {
+            return false;
+        }
+        messages += u64::from(message);
+    }
+    messages > 0
 }
 
 /// A gperftools CPU profile begins with the words 0, 3, version, period, 0, in either width and

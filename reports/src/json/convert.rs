@@ -95,7 +95,7 @@ fn labels(labels: &Labels) -> BTreeMap<String, String> {
     labels.iter().map(|(&key, value)| (key.to_owned(), value.clone())).collect()
 }
 
-fn cost(cost: &Cost) -> model::Cost {
+pub(super) fn cost(cost: &Cost) -> model::Cost {
     use model::CostStatus::{LowerBound, Measured, NotMeasured};
     let (status, figure, reason) = match &cost.amount {
         // JSON has no word for infinity; null without a reason would be a riddle.
