@@ -10,6 +10,7 @@ pub mod commands;
 pub mod exit;
 pub mod experiment;
 pub mod guardian;
+pub mod inspect;
 pub mod load;
 pub mod machine;
 pub mod passes;

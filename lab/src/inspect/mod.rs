@@ -1,0 +1,106 @@
+//! `assay inspect`: what files hold that other people recorded, per request where it can be told.
+//!
+//! Files are recognised by content, read once (packet captures twice: the first time says how
+//! many responses there are), and answered with the same costs that a run of our own has.
+
+mod input;
+mod profiles;
+mod text;
+mod wire;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use assay_analyses::cost::{Amount, Origin};
+use assay_analyses::costs::foreign::View;
+use assay_analyses::costs::wire::WirePorts;
+use assay_captures::parsed::Problem;
+use assay_captures::recognise::Kind;
+use assay_captures::units::Span;
+use assay_reports::json::Inspected;
+
+pub use text::render;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The files; `-` is standard input. Packet captures among them are one capture.
+    pub files: Vec<PathBuf>,
+    /// Ports whose protocol is known.
+    pub ports: WirePorts,
+    /// How many requests the files cover, if somebody knows.
+    pub requests: Option<u64>,
+    /// Only what lies in this span, for files that have a timeline.
+    pub span: Option<Span>,
+    /// How many functions, statements, and so on.
+    pub top: usize,
+}
+
+/// Opens, recognises and reads the files.
+pub fn inspect(question: &Question) -> Result<Inspected> {
+    let mut found = Inspected::default();
+    let mut packets = Vec::new();
+    for path in &question.files {
+        let file = input::open(path)?;
+        let name = path.display().to_string();
+        found.source.push((name.clone(), file.kind.name().to_owned()));
+        match file.kind {
+            Kind::Pcap | Kind::PcapNg => packets.push((name, file)),
+            _ => one(&name, &file, question, &mut found)?,
+        }
+    }
+    if !packets.is_empty() {
+        wire::inspect(&packets, question, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Whether something was asked that could not be measured at all.
+#[must_use]
+pub fn is_measured(found: &Inspected) -> bool {
+    found.costs.iter().any(|cost| !matches!(cost.amount, Amount::NotMeasured(_)))
+}
+
+fn one(name: &str, file: &input::Input, question: &Question, found: &mut Inspected) -> Result<()> {
+    let view = View { origin: origin(name), requests: question.requests, top: question.top };
+    match file.kind {
+        Kind::Callgrind => profiles::callgrind(name, file, &view, found)?,
+        Kind::Dhat => profiles::dhat(name, file, &view, found)?,
+        Kind::Pprof | Kind::PprofOld(_) => profiles::pprof(name, file, &view, found)?,
+        Kind::LoadTool(_) => profiles::load(name, file, &view, found)?,
+        Kind::GcTrace => profiles::gctrace(name, file, &view, found)?,
+        Kind::PerfScript => profiles::perf_script(name, file, &view, found)?,
+        Kind::Empty => found.problems.push(format!("{name}: the file is empty")),
+        Kind::PerfData => found.problems.push(format!(
+            "{name}: only perf reads perf.data; turn it into text: perf script --no-inline -i {name}"
+        )),
+        kind => {
+            let what = kind.name();
+            found.problems.push(format!("{name}: {what}: assay inspect does not read it"));
+        }
+    }
+    Ok(())
+}
+
+/// Costs of a file belong to no subject and route.
+fn origin(name: &str) -> Origin {
+    Origin {
+        subject: String::new(),
+        variant: String::new(),
+        route: String::new(),
+        pass: "inspect".to_owned(),
+        capture: Some(name.to_owned()),
+    }
+}
+
+/// How many problems of one file are shown.
+const PROBLEMS_SHOWN: usize = 20;
+
+fn problems(name: &str, problems: &[Problem], found: &mut Inspected) {
+    let shown = problems.iter().take(PROBLEMS_SHOWN);
+    found.problems.extend(shown.map(|problem| format!("{name}: {problem}")));
+    if problems.len() > PROBLEMS_SHOWN {
+        let more = problems.len() - PROBLEMS_SHOWN;
+        found.problems.push(format!("{name}: {more} problems more"));
+    }
+}
