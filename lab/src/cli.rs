@@ -35,6 +35,9 @@ pub enum Command {
     /// Say which tools and rights are there, and what each missing one costs
     #[command(after_help = "Example: assay doctor --json")]
     Doctor(DoctorArgs),
+    /// Say what a capture of any tool holds, per request where it can be told
+    #[command(after_help = "Example: assay inspect trace.pcap callgrind.out --json")]
+    Inspect(InspectArgs),
     /// List the runs that are kept here
     #[command(after_help = "Example: assay runs --json")]
     Runs(RunsArgs),
@@ -113,6 +116,33 @@ pub struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `inspect` takes.
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// pcap, pcapng, callgrind.out, DHAT JSON, pprof, perf script, GC trace, output of oha, k6,
+    /// wrk, hey, ab, vegeta; gzipped or not; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// How many functions to show
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+    /// What is spoken on which port, such as pg=6543,http=8080,redis=6380 [default: by content]
+    #[arg(long, value_name = "WHAT=PORT", value_delimiter = ',')]
+    pub port: Vec<String>,
+    /// How many requests the files cover [default: HTTP responses in the capture]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub requests: Option<u64>,
+    /// Only from here on: seconds since the Unix epoch, for files with a timeline
+    #[arg(long, value_name = "SECONDS")]
+    pub since: Option<f64>,
+    /// Only until here: seconds since the Unix epoch
+    #[arg(long, value_name = "SECONDS")]
+    pub until: Option<f64>,
 }
 
 /// What `runs` takes.

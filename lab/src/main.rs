@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Analyze(args) => commands::analyze(&ui, args),
         Command::Report(args) => commands::report(&ui, args),
         Command::Doctor(args) => commands::doctor(&ui, args),
+        Command::Inspect(args) => commands::inspect(&ui, args),
         Command::Runs(args) => commands::runs(&ui, args),
     };
     done.unwrap_or_else(|error| blame(&ui, &error)).into()

@@ -4,6 +4,7 @@ mod analyze;
 mod demo;
 mod doctor;
 mod report;
+mod inspect;
 mod run;
 mod runs;
 
@@ -11,6 +12,7 @@ pub use analyze::analyze;
 pub use demo::demo;
 pub use doctor::doctor;
 pub use report::report;
+pub use inspect::inspect;
 pub use run::run;
 pub use runs::runs;
 
