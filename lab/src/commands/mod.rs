@@ -3,16 +3,16 @@
 mod analyze;
 mod demo;
 mod doctor;
-mod report;
 mod inspect;
+mod report;
 mod run;
 mod runs;
 
 pub use analyze::analyze;
 pub use demo::demo;
 pub use doctor::doctor;
-pub use report::report;
 pub use inspect::inspect;
+pub use report::report;
 pub use run::run;
 pub use runs::runs;
 
