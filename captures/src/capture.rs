@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
+use crate::ids::Tid;
 use crate::lap::Lap;
 use crate::manifest::Manifest;
 use crate::parsed::Sink;
@@ -13,6 +14,7 @@ use crate::pcap;
 use crate::request_log::Slot;
 use crate::run_dir;
 use crate::run_record::RunRecord;
+use crate::strace;
 use crate::version::UnknownVersion;
 
 /// Why a file of a run or of a capture could not be read.
@@ -115,6 +117,22 @@ pub fn phase_packs(run: &Path) -> Result<Vec<String>, OpenError> {
         }
         packs.push(String::from_utf8_lossy(&read(&path)?).into_owned());
     }
+}
+
+/// Reads a trace: of a capture folder, or any of strace's. Of a file of `-ff` its name tells the
+/// thread (`trace.1234`).
+pub fn strace(
+    path: &Path,
+    sink: &mut impl for<'a> Sink<strace::Record<'a>>,
+) -> Result<(), OpenError> {
+    let within = path.join(strace::FILE);
+    let path = if path.is_dir() { within.as_path() } else { path };
+    let thread = path.extension().and_then(|end| end.to_str()?.parse().ok());
+    let mut decoder =
+        thread.map_or_else(strace::Decoder::new, |tid| strace::Decoder::for_thread(Tid(tid)));
+    feed_file(path, |bytes| decoder.feed(bytes, sink))?;
+    decoder.finish(sink);
+    Ok(())
 }
 
 fn json<T: DeserializeOwned>(path: &Path) -> Result<T, OpenError> {

@@ -30,6 +30,7 @@ pub mod redis;
 pub mod request_log;
 pub mod run_dir;
 pub mod run_record;
+pub mod strace;
 pub mod syscall_names;
 pub mod tcp;
 pub mod text_lines;

@@ -43,40 +43,10 @@ impl SyscallsFold {
     /// counted: with any, every figure is a lower bound.
     #[must_use]
     pub fn costs(&self, origin: &Origin, kind: Kind, recursion_misses: u64) -> Vec<Cost> {
-        let laps = match self.laps() {
-            Ok(laps) => laps,
-            Err(reason) => {
-                let amount = Amount::NotMeasured(reason);
-                return vec![origin.cost(Metric::Syscalls, Per::Request, amount).of_kind(kind)];
-            }
-        };
-        let amount = |figure| match recursion_misses {
-            0 => Amount::Measured(figure),
-            missed => Amount::LowerBound(figure, format!("{missed} calls were not counted")),
-        };
-        let cost = |metric, count: &dyn Fn(&LapCalls) -> u64| {
-            origin.cost(metric, Per::Request, amount(per_request(&laps, count))).of_kind(kind)
-        };
-        let mut costs = vec![cost(Metric::Syscalls, &|lap| lap.calls.values().sum())];
-        let names: BTreeSet<&String> = laps.iter().flat_map(|lap| lap.calls.keys()).collect();
-        for name in names {
-            let calls = |lap: &LapCalls| lap.calls.get(name).copied().unwrap_or(0);
-            costs.push(cost(Metric::Syscalls, &calls).with("name", name));
+        match self.laps() {
+            Ok(laps) => per_lap(&laps, origin, kind, recursion_misses),
+            Err(reason) => not_measured(origin, kind, reason),
         }
-        let failing: BTreeSet<&String> = laps.iter().flat_map(|lap| lap.failures.keys()).collect();
-        for name in failing {
-            let failures = |lap: &LapCalls| lap.failures.get(name).copied().unwrap_or_default();
-            for (errno, count) in [
-                ("EAGAIN", &(|lap: &LapCalls| failures(lap).again) as &dyn Fn(&LapCalls) -> u64),
-                ("other", &|lap: &LapCalls| failures(lap).other),
-            ] {
-                if laps.iter().any(|lap| count(lap) > 0) {
-                    let cost = cost(Metric::SyscallErrors, count);
-                    costs.push(cost.with("name", name).with("errno", errno));
-                }
-            }
-        }
-        costs
     }
 
     fn laps(&self) -> Result<Vec<LapCalls>, String> {
@@ -139,6 +109,43 @@ impl LapCalls {
         }
         lap
     }
+}
+
+/// The one cost of a capture that could not be used.
+pub(super) fn not_measured(origin: &Origin, kind: Kind, reason: String) -> Vec<Cost> {
+    let amount = Amount::NotMeasured(reason);
+    vec![origin.cost(Metric::Syscalls, Per::Request, amount).of_kind(kind)]
+}
+
+/// The costs of laps: the total, each name, and failures by name and class.
+pub(super) fn per_lap(laps: &[LapCalls], origin: &Origin, kind: Kind, missed: u64) -> Vec<Cost> {
+    let amount = |figure| match missed {
+        0 => Amount::Measured(figure),
+        missed => Amount::LowerBound(figure, format!("{missed} calls were not counted")),
+    };
+    let cost = |metric, count: &dyn Fn(&LapCalls) -> u64| {
+        origin.cost(metric, Per::Request, amount(per_request(laps, count))).of_kind(kind)
+    };
+    let mut costs = vec![cost(Metric::Syscalls, &|lap| lap.calls.values().sum())];
+    let names: BTreeSet<&String> = laps.iter().flat_map(|lap| lap.calls.keys()).collect();
+    for name in names {
+        let calls = |lap: &LapCalls| lap.calls.get(name).copied().unwrap_or(0);
+        costs.push(cost(Metric::Syscalls, &calls).with("name", name));
+    }
+    let failing: BTreeSet<&String> = laps.iter().flat_map(|lap| lap.failures.keys()).collect();
+    for name in failing {
+        let failures = |lap: &LapCalls| lap.failures.get(name).copied().unwrap_or_default();
+        for (errno, count) in [
+            ("EAGAIN", &(|lap: &LapCalls| failures(lap).again) as &dyn Fn(&LapCalls) -> u64),
+            ("other", &|lap: &LapCalls| failures(lap).other),
+        ] {
+            if laps.iter().any(|lap| count(lap) > 0) {
+                let cost = cost(Metric::SyscallErrors, count);
+                costs.push(cost.with("name", name).with("errno", errno));
+            }
+        }
+    }
+    costs
 }
 
 /// All laps together, with the smallest and the largest lap.
