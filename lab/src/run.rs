@@ -123,14 +123,15 @@ impl Laboratory {
         self.runtime.block_on(or_cancelled(&self.cancel, start))
     }
 
-    /// Starts an arm with the library preloaded that counts its allocations.
-    pub fn start_counted_subject(&self, arm: usize) -> Result<RunningSubject> {
+    /// Starts an arm with the library preloaded that counts its allocations in the file `counter`.
+    pub fn start_counted_subject(&self, arm: usize, counter: &Path) -> Result<RunningSubject> {
         let library = self.probes.allocation_counter();
         if !library.is_file() {
             bail!("{} is not there; build it: {}", library.display(), ProbePrograms::BUILD);
         }
         let preload = ("LD_PRELOAD".to_owned(), library.display().to_string());
-        self.start_subject(arm, &[preload])
+        let file = ("ASSAY_ALLOCATION_COUNTER".to_owned(), counter.display().to_string());
+        self.start_subject(arm, &[preload, file])
     }
 
     /// Statements that the subject's role has executed, as `pg_stat_statements` counts them;

@@ -46,7 +46,16 @@ pub fn analyze(run: &Path) -> Result<Report> {
     }
     syscalls::compare_instruments(&mut sheet);
     let fair_laps = FairLaps { laps: &fair, cpu: &used.fair };
-    let comparisons = comparisons::all(fair_laps, &sheet.costs, &record.arms);
+    let mut comparisons = comparisons::all(fair_laps, &sheet.costs, &record.arms);
+    if let Some(round_trip) = record.select_1 {
+        let seconds = round_trip.seconds();
+        comparisons::mark_database_bound(
+            &mut comparisons,
+            &sheet.costs,
+            seconds,
+            record.connections,
+        );
+    }
     let ping_prices = comparisons::ping_prices(fair_laps, &sheet.costs, &record.arms);
     let mut observer_effects = Vec::new();
     for pass in &record.passes {

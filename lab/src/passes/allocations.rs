@@ -29,14 +29,14 @@ pub(super) fn run(
         bench.check_cancel()?;
         let title = bench.arm_title(arm);
         progress.now(&title);
-        let started = bench.laboratory.start_counted_subject(arm);
+        let counter = bench.laboratory.scratch.join(format!("allocations.{arm}"));
+        let started = bench.laboratory.start_counted_subject(arm, &counter);
         // A program that runs only without the library costs this pass, not the run.
         let started = started.map_err(|error| match Failure::from(error) {
             Failure::Run(error) => Failure::Probe(not_started(&error)),
             other => other,
         });
         let Some(counted) = troubles.note(&title, started)? else { break };
-        let counter = counted.allocation_counter.clone().unwrap_or_default();
         let plain = bench.exchange_arm(arm, counted)?;
         let done = one_arm(bench, pass, arm, &counter, log, troubles, progress);
         if let Some(plain) = plain {
