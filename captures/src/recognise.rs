@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn no_cut_or_flipped_bit_breaks_anything() {
         let text = b"12  17.5 read(3, \"x\", 1) = 1 <0.1>\n# callgrind format\n{\"a\":1}\nx;y 1\n";
-        cuts(text, |prefix| drop(kind(prefix).name()));
-        flips(text, 2_000, |broken| drop(kind(broken).name()));
+        cuts(text, |prefix| assert!(!kind(prefix).name().is_empty()));
+        flips(text, 2_000, |broken| assert!(!kind(broken).name().is_empty()));
     }
 }

@@ -72,7 +72,8 @@ fn one(name: &str, file: &input::Input, question: &Question, found: &mut Inspect
         Kind::PerfScript => profiles::perf_script(name, file, &view, found)?,
         Kind::Empty => found.problems.push(format!("{name}: the file is empty")),
         Kind::PerfData => found.problems.push(format!(
-            "{name}: only perf reads perf.data; turn it into text: perf script --no-inline -i {name}"
+            "{name}: only perf reads perf.data; turn it into text: \
+             perf script --no-inline -i {name}"
         )),
         kind => {
             let what = kind.name();
