@@ -1,6 +1,7 @@
 //! System calls per request, and the two instruments against each other.
 
 use assay_analyses::cost::{Cost, Origin};
+use assay_analyses::costs::strace::StraceFold;
 use assay_analyses::costs::syscalls::{self, SyscallsFold};
 use assay_analyses::metric::{Kind, Metric};
 use assay_captures::bpf_counts::{Decoder, FILE};
@@ -43,10 +44,7 @@ fn counted(sheet: &mut Sheet, cell: &Cell<'_>, recorded: &Recorded<'_>) {
     }
     decoder.finish(&mut fold);
     let misses = manifest.integrity.get("recursion_misses").copied().unwrap_or(0);
-    let kind = match cell.first().load {
-        Load::Serial { .. } => Kind::Exact,
-        _ => Kind::Noisy,
-    };
+    let kind = kind(cell);
     let against = Against::none("system calls are lower bounds");
     sheet.check(&origin, "system calls missed", misses as f64, against);
     sheet.costs.extend(fold.costs(&origin, kind, misses));
@@ -54,9 +52,24 @@ fn counted(sheet: &mut Sheet, cell: &Cell<'_>, recorded: &Recorded<'_>) {
 
 fn traced(sheet: &mut Sheet, cell: &Cell<'_>, recorded: &Recorded<'_>) {
     let origin = cell.origin(&recorded.folder);
-    let Some(_manifest) = sheet.manifest(&origin, &METRICS) else { return };
+    if sheet.manifest(&origin, &METRICS).is_none() {
+        return;
+    }
     if let Some(reason) = recorded.spoiled() {
-        sheet.not_measured(&origin, &METRICS, &reason);
+        return sheet.not_measured(&origin, &METRICS, &reason);
+    }
+    let mut fold = StraceFold::new(&recorded.windows());
+    if let Err(error) = capture::strace(&sheet.folder(&recorded.folder), &mut fold) {
+        return sheet.not_measured(&origin, &METRICS, &lost(&error));
+    }
+    sheet.costs.extend(fold.costs(&origin, kind(cell)));
+}
+
+/// One request at a time makes the same calls each time; under load they depend on the load.
+fn kind(cell: &Cell<'_>) -> Kind {
+    match cell.first().load {
+        Load::Serial { .. } => Kind::Exact,
+        _ => Kind::Noisy,
     }
 }
 
