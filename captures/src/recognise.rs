@@ -208,7 +208,8 @@ fn perf_script(text: &str) -> bool {
     false
 }
 
-/// `123 1796.5 read(3, …`, `[pid 7] <... read resumed>`, `+++ exited with 0 +++`, `--- SIGCHLD …`.
+/// Whether a line is strace's: `123 1796.5 read(3, …`, `[pid 7] <... read resumed>`,
+/// `+++ exited with 0 +++`, `--- SIGCHLD …`.
 fn strace_line(line: &str) -> bool {
     let mut rest = line.trim_start();
     if let Some(after) = rest.strip_prefix("[pid ") {
