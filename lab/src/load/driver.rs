@@ -25,10 +25,10 @@ use super::connection::Connection;
 use super::errors::LoadError;
 use super::lap::{Clock, Ending, LapFigures, LapOrder, Shared};
 use super::requests::Requests;
+use super::timer::Timer;
 use super::{closed, fixed_rate, serial};
 
-/// How long it must have been quiet before a lap begins and before it ends. The driver cannot see
-/// the service's own connections; a pool's release messages go out within half a millisecond.
+/// How long the service must have been still before a lap begins and before it ends.
 const QUIET: Duration = Duration::from_millis(5);
 /// How long requests in flight may still be answered once the wish to stop is raised.
 const CANCEL_DRAIN: Duration = Duration::from_millis(300);
@@ -232,7 +232,10 @@ async fn lap(
     }
     fill(pool, order.address, count).await?;
     let rest = pool.split_off(count as usize);
-    tokio::time::sleep(QUIET).await;
+    let timer = Timer::new().map_err(|error| machine("use a kernel timer", error))?;
+    let mut service = order.service.clone();
+    let no_timer = |error| machine("use a kernel timer", error);
+    service.wait(&timer, QUIET).await.map_err(no_timer)?;
 
     let shared = Shared::new(order, pool.len(), cancel.clone());
     let own = OwnClocks::read();
@@ -250,7 +253,7 @@ async fn lap(
         let schedule = fixed_rate::Schedule::new(start.instant(), rate, order.stop, order.timeout);
         shared.unsent(schedule.total().saturating_sub(shared.issued()));
     }
-    tokio::time::sleep(QUIET).await;
+    service.wait(&timer, QUIET).await.map_err(no_timer)?;
     let own = own.and_then(|before| OwnClocks::read().map(|after| after.since(&before)));
     let mut figures = shared.figures(start, own);
     figures.slots = field.slots;
@@ -292,8 +295,10 @@ impl Field {
         for connection in connections {
             let shared = Rc::clone(shared);
             if let Load::Serial { gap } = order.load {
+                let stillness = order.service.clone();
                 self.tasks.spawn_local(async move {
-                    let driven = serial::drive(connection, shared, begun, stop, gap).await;
+                    let driven =
+                        serial::drive(connection, shared, begun, stop, gap, stillness).await;
                     driven.map(|(connection, slots)| (Some(connection), slots))
                 });
             } else if let Some(schedule) = schedule.clone() {

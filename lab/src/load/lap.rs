@@ -15,6 +15,7 @@ use super::cancel::Cancel;
 use super::connection::Connection;
 use super::errors::ErrorKind;
 use super::requests::Requests;
+use super::stillness::Stillness;
 use super::tally::Tally;
 
 /// Three refused connections in a row, with no answer between them: nobody listens any more.
@@ -44,6 +45,8 @@ pub struct LapOrder {
     pub stop: Stop,
     /// How long an answer may take.
     pub timeout: Duration,
+    /// The processes that must be still before the lap begins and before it ends.
+    pub service: Stillness,
 }
 
 /// How a lap ended.

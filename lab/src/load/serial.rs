@@ -1,7 +1,7 @@
 //! Serial load: one request at a time, each in a slot of its own.
 //!
-//! A pool may still talk to its database after the answer, so a slot lasts until the gap after
-//! its answer is over. Every fourth slot is empty and as long as the one before it: what a capture
+//! A pool may still talk to its database after the answer, so a slot lasts until the service has
+//! been still for the gap. Every fourth slot is empty and as long as the one before it: what a capture
 //! holds there was caused by nobody.
 
 use std::io;
@@ -13,6 +13,7 @@ use assay_captures::units::Nanos;
 
 use super::connection::Connection;
 use super::lap::{Shared, Stop, now};
+use super::stillness::Stillness;
 use super::timer::Timer;
 
 /// Three requests, then an empty slot.
@@ -25,6 +26,7 @@ pub(super) async fn drive(
     start: Instant,
     stop: Stop,
     gap: Nanos,
+    mut stillness: Stillness,
 ) -> io::Result<(Connection, Vec<Slot>)> {
     let (limit, deadline) = match stop {
         Stop::Requests(limit) => (limit, None),
@@ -38,7 +40,7 @@ pub(super) async fn drive(
         let (slot, began) = (now(), Instant::now());
         let status = shared.exchange(&mut connection, number, None).await;
         let answered = status.map(|_| now());
-        timer.until(Instant::now() + gap).await?;
+        stillness.wait(&timer, gap).await?;
         let length = began.elapsed();
         slots.push(Slot { start: slot, answered, end: now(), kind: SlotKind::Request, status });
         if (number + 1) % REQUESTS_PER_EMPTY == 0 {

@@ -95,7 +95,8 @@ fn requests(paths: &[&str]) -> Requests {
 
 fn order(address: SocketAddr, requests: Requests, load: Load, stop: Stop) -> LapOrder {
     let timeout = Duration::from_secs(10);
-    LapOrder { address, requests: Arc::new(requests), load, stop, timeout }
+    let service = Stillness::default();
+    LapOrder { address, requests: Arc::new(requests), load, stop, timeout, service }
 }
 
 fn drive(order: LapOrder) -> LapFigures {
@@ -257,11 +258,16 @@ fn connections_are_kept_from_lap_to_lap() {
 
 #[test]
 fn a_subject_that_is_gone_ends_the_lap_and_says_so() {
-    // Answers nothing: accepts until four connections stand, then stops listening.
+    // Answers nothing: accepts until four connections stand and the first request has come, then
+    // stops listening.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let server = std::thread::spawn(move || {
-        let streams: Vec<_> = (0..4).map(|_| listener.accept().unwrap()).collect();
+        let mut streams: Vec<_> = (0..4).map(|_| listener.accept().unwrap().0).collect();
+        let mut request = [0];
+        for stream in &mut streams {
+            let _begun = std::io::Read::read(stream, &mut request);
+        }
         drop((listener, streams));
     });
     let lap = drive(order(address, requests(&["/"]), CLOSED, Stop::Requests(1_000_000)));

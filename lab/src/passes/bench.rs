@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::log::LapLog;
 use crate::experiment::plan::{Cell, PlannedPass};
 use crate::load::errors::LoadError;
-use crate::load::{Cancel, Driver, Ending, LapFigures, LapOrder, Requests, Stop};
+use crate::load::{Cancel, Driver, Ending, LapFigures, LapOrder, Requests, Stillness, Stop};
 use crate::probe::{ProbeSession, ProbeTarget};
 use crate::run::Laboratory;
 use crate::subject::RunningSubject;
@@ -165,12 +165,18 @@ impl<'a> Bench<'a> {
     }
 
     fn drive(&mut self, cell: Cell, load: Load, stop: Stop) -> Result<LapFigures, Failure> {
+        let subject = self.arm(cell.arm)?;
+        let (address, root) = (subject.address, subject.pid);
+        let services = self.laboratory.services.running().filter_map(|service| service.pid);
+        let roots = std::iter::once(root).chain(services.map(|pid| pid.0));
+        let roots = roots.map(|pid| nix::unistd::Pid::from_raw(pid.cast_signed())).collect();
         let order = LapOrder {
-            address: self.arm(cell.arm)?.address,
+            address,
             requests: self.requests.get(&cell.route).cloned().unwrap_or_default(),
             load,
             stop,
             timeout: self.laboratory.experiment.load.timeout,
+            service: Stillness::of(roots),
         };
         let driven = self.driver.lap(order);
         let figures = self.explain_load(cell, driven)?;
