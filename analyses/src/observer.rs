@@ -24,12 +24,23 @@ pub struct ObserverEffect {
     pub route: String,
     /// What changed: [`Metric::Throughput`] or [`Metric::CpuTime`] of the subject.
     pub of: Metric,
-    /// Relative change from off to on, over neighbouring pairs of laps. Half of its width is the
-    /// smallest cost that could have been seen.
+    /// Relative change from off to on, over neighbouring pairs of laps.
     pub effect: Effect,
 }
 
-impl ObserverEffect {
+/// The cost of the probes of one pass, over all pairs of laps of all arms and routes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PassEffect {
+    /// Name of the pass.
+    pub pass: String,
+    /// What changed: [`Metric::Throughput`] or [`Metric::CpuTime`] of the subject.
+    pub of: Metric,
+    /// Relative change from off to on. Half of its width is the smallest cost that could have
+    /// been seen.
+    pub effect: Effect,
+}
+
+impl PassEffect {
     /// What it costs, relative: the rate's loss or the CPU's gain; negative when nothing was
     /// lost.
     #[must_use]
@@ -50,20 +61,9 @@ impl ObserverEffect {
 /// fewer than two pairs.
 #[must_use]
 pub fn effects(pass_laps: &[Lap], cpu: &BTreeMap<u32, f64>) -> Vec<ObserverEffect> {
-    let mut groups: BTreeMap<(String, ArmName, String), Vec<&Lap>> = BTreeMap::new();
-    for lap in pass_laps.iter().filter(|lap| lap.probe != ProbeState::None) {
-        let key = (lap.pass.clone(), laps::arm(lap), lap.route.clone());
-        groups.entry(key).or_default().push(lap);
-    }
     let mut effects = Vec::new();
-    for ((pass, arm, route), mut laps) in groups {
-        laps.sort_by_key(|lap| lap.order);
-        let rate = |lap: &Lap| Some(lap.rate());
-        let cpu_time = |lap: &Lap| cpu.get(&lap.order).copied();
-        for (of, ratios) in [
-            (Metric::Throughput, neighbours(&laps, rate)),
-            (Metric::CpuTime, neighbours(&laps, cpu_time)),
-        ] {
+    for ((pass, arm, route), laps) in cells(pass_laps) {
+        for (of, ratios) in ratios(&laps, cpu) {
             if let Some(interval) = Interval::of(&ratios) {
                 let effect = Effect::of(&interval);
                 let (pass, arm, route) = (pass.clone(), arm.clone(), route.clone());
@@ -72,6 +72,50 @@ pub fn effects(pass_laps: &[Lap], cpu: &BTreeMap<u32, f64>) -> Vec<ObserverEffec
         }
     }
     effects
+}
+
+/// The effects of a pass as a whole: the mean of the log ratios of all pairs of all cells. A cell
+/// has few pairs, and its own interval would say nothing. Nothing comes of fewer than two pairs.
+#[must_use]
+pub fn pooled(pass_laps: &[Lap], cpu: &BTreeMap<u32, f64>) -> Vec<PassEffect> {
+    let mut pooled: BTreeMap<String, [(Metric, Vec<f64>); 2]> = BTreeMap::new();
+    for ((pass, ..), laps) in cells(pass_laps) {
+        let [rate, cpu_time] = ratios(&laps, cpu);
+        let [all_rates, all_times] = pooled
+            .entry(pass)
+            .or_insert([(Metric::Throughput, Vec::new()), (Metric::CpuTime, Vec::new())]);
+        all_rates.1.extend(rate.1);
+        all_times.1.extend(cpu_time.1);
+    }
+    let mut effects = Vec::new();
+    for (pass, both) in pooled {
+        for (of, ratios) in both {
+            if let Some(interval) = Interval::of(&ratios) {
+                effects.push(PassEffect { pass: pass.clone(), of, effect: Effect::of(&interval) });
+            }
+        }
+    }
+    effects
+}
+
+/// Laps with a probe by pass, arm and route, in their order.
+fn cells(pass_laps: &[Lap]) -> BTreeMap<(String, ArmName, String), Vec<&Lap>> {
+    let mut groups: BTreeMap<(String, ArmName, String), Vec<&Lap>> = BTreeMap::new();
+    for lap in pass_laps.iter().filter(|lap| lap.probe != ProbeState::None) {
+        let key = (lap.pass.clone(), laps::arm(lap), lap.route.clone());
+        groups.entry(key).or_default().push(lap);
+    }
+    for laps in groups.values_mut() {
+        laps.sort_by_key(|lap| lap.order);
+    }
+    groups
+}
+
+/// The log ratios of the pairs of one cell, by what changed.
+fn ratios(laps: &[&Lap], cpu: &BTreeMap<u32, f64>) -> [(Metric, Vec<f64>); 2] {
+    let rate = |lap: &Lap| Some(lap.rate());
+    let cpu_time = |lap: &Lap| cpu.get(&lap.order).copied();
+    [(Metric::Throughput, neighbours(laps, rate)), (Metric::CpuTime, neighbours(laps, cpu_time))]
 }
 
 /// `ln(on / off)` of each two laps that follow each other, one with the probe on and one off;
@@ -120,7 +164,7 @@ mod tests {
             (On, 850),
             (Off, 5000),
         ]);
-        let effects = effects(&laps, &BTreeMap::new());
+        let effects = pooled(&laps, &BTreeMap::new());
         let [effect] = &effects[..] else { panic!("{effects:?}") };
         assert_eq!((effect.of, effect.effect.rounds), (Metric::Throughput, 3));
         let expected = 1.0 - (0.9f64 * 0.8 * 0.85).cbrt();
@@ -133,10 +177,22 @@ mod tests {
         use ProbeState::{Off, On};
         let laps = laps(&[(Off, 1000), (On, 800), (On, 799), (Off, 1000)]);
         let cpu = [(0, 100e-6), (1, 125e-6), (2, 126e-6), (3, 100e-6)].into_iter().collect();
-        let effects = effects(&laps, &cpu);
+        let effects = pooled(&laps, &cpu);
         assert_eq!(effects.len(), 2);
         assert!((effects[1].cost() - 0.255).abs() < 1e-3);
-        assert!(effects.iter().all(ObserverEffect::spoils_times));
+        assert!(effects.iter().all(PassEffect::spoils_times));
+    }
+
+    #[test]
+    fn pairs_are_made_within_a_cell_and_pooled_over_all_cells() {
+        use ProbeState::{Off, On};
+        let mut laps = laps(&[(Off, 1000), (On, 900), (Off, 100), (On, 80)]);
+        laps[2].route = "another".into();
+        laps[3].route = "another".into();
+        assert!(effects(&laps, &BTreeMap::new()).is_empty(), "one pair a cell");
+        let pooled = pooled(&laps, &BTreeMap::new());
+        assert_eq!(pooled[0].effect.rounds, 2);
+        assert!((pooled[0].cost() - (1.0 - (0.9f64 * 0.8).sqrt())).abs() < 1e-9);
     }
 
     #[test]

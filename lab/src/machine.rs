@@ -43,8 +43,16 @@ pub fn versions() -> BTreeMap<String, String> {
     });
     [("assay", assay), ("rustc", rustc), ("strace", STRACE.version()), ("perf", PERF.version())]
         .into_iter()
-        .filter_map(|(name, version)| Some((name.to_owned(), version?)))
+        .filter_map(|(name, line)| Some((name.to_owned(), number(&line?))))
         .collect()
+}
+
+/// The version in what a tool says of itself: `strace -- version 6.1` and `rustc 1.95.0 (… …)`
+/// name the tool again, and the commit. The whole line where it has no number.
+fn number(line: &str) -> String {
+    let number =
+        line.split(' ').find(|word| word.starts_with(|first: char| first.is_ascii_digit()));
+    number.unwrap_or(line).to_owned()
 }
 
 fn read(path: &str) -> String {
@@ -157,6 +165,13 @@ mod tests {
         assert_eq!(after.since(before), Some(0.5));
         assert_eq!(before.since(before), None);
         assert_eq!(Steal::parse("cpu  1 2"), None);
+    }
+
+    #[test]
+    fn a_version_is_a_number_without_the_name_of_its_tool() {
+        assert_eq!(number("strace -- version 6.1"), "6.1");
+        assert_eq!(number("rustc 1.95.0 (59807616e 2026-04-14)"), "1.95.0");
+        assert_eq!(number("unknown"), "unknown");
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub fn render(report: &Report) -> String {
         records("findings", &results.findings),
         records("integrity", &results.integrity),
         records("observer_effects", &results.observer_effects),
+        records("pass_effects", &results.pass_effects),
         field("calibration", &results.calibration),
     ];
     format!("{{\n{}\n}}\n", fields.join(",\n"))

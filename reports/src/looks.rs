@@ -177,33 +177,34 @@ Assay
 fn findings_and_doubts_stand_below() {
     let rendered = terminal(100);
     insta::assert_snapshot!(part(&rendered, "Findings", "How to read"), @r"
-Findings
-  detail (per query, ping on): 6 of 9 round trips only ask whether the connection still works
-    why        the pool pings Postgres whenever a connection is taken
-    shown by   the variant per query, ping off, which differs in PING alone, has 3 fewer
-    not shown  who sends the 3 that remain
+    Findings
+      detail (per query, ping on): 6 of 9 round trips only ask whether the connection still works
+        why        the pool pings Postgres whenever a connection is taken
+        shown by   the variant per query, ping off, which differs in PING alone, has 3 fewer
+        not shown  who sends the 3 that remain
 
-Can the figures be trusted?
-  ✓ wire: 0 packets dropped (in all of 4 captures)
-  ✗ wire: 3,999 responses on the wire, 4,000 received by the load driver (as it should be in 3 o⏎
-f 4)
-    ✗ but      detail, per page, ping off: one response is missing: counts may be low by 0.1 %
+    Can the figures be trusted?
+      ✗ wire: 0 packets dropped (4 captures)
+        ✗ but      999 responses on the wire, 1,000 received by the load driver: one response is
+                   missing: counts may be low by 0.1 % (detail, per page, ping off)
 
-What each probe cost the service
-  wire: 3.2 % of the rate (2.5 % to 3.8 %, 3 pairs of laps; detail, per query, ping on)
+    What each probe cost the service
+      wire: rate −3.2 % ±0.7 %, CPU per request +3.8 % ±1.9 % (3 pairs of laps; less than 0.7 % and ⏎
+    1.9
+      % could not be seen)
 
-Not complete
-  this run: pass cpu failed
-  pass cpu: perf is not installed; apt-get install linux-perf
+    Not complete
+      this run: pass cpu failed
+      pass cpu: perf is not installed; apt-get install linux-perf
 
-Notes
-  services and subject share core 0
+    Notes
+      services and subject share core 0
 
-Files
-  runs/2000-01-01T00-00-00-toy
-  runs/2000-01-01T00-00-00-toy/results.json
-  runs/2000-01-01T00-00-00-toy/tables.md
-");
+    Files
+      runs/2000-01-01T00-00-00-toy
+      runs/2000-01-01T00-00-00-toy/results.json
+      runs/2000-01-01T00-00-00-toy/tables.md
+    ");
 }
 
 #[test]

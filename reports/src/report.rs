@@ -5,7 +5,7 @@ use assay_analyses::compare::{ArmName, Comparison};
 use assay_analyses::comparisons::LapCpu;
 use assay_analyses::cost::Cost;
 use assay_analyses::findings::Finding;
-use assay_analyses::observer::ObserverEffect;
+use assay_analyses::observer::{ObserverEffect, PassEffect};
 use assay_analyses::ping_price::PingPrice;
 use assay_captures::lap::Lap;
 use assay_captures::run_record::RunRecord;
@@ -28,9 +28,11 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What the instruments say about themselves and about each other.
     pub checks: Vec<Check>,
-    /// What each probe cost the service, from [`assay_analyses::observer::effects`] of each pass
-    /// with a probe.
+    /// What each probe cost each arm on each route, from [`assay_analyses::observer::effects`] of
+    /// each pass with a probe.
     pub observer_effects: Vec<ObserverEffect>,
+    /// What the probes of each pass cost, from [`assay_analyses::observer::pooled`].
+    pub pass_effects: Vec<PassEffect>,
     /// The laps of all passes, as the load driver wrote them.
     pub laps: Vec<Lap>,
     /// CPU seconds per request of fair laps, by [`Lap::order`] and process (`subject`,

@@ -41,6 +41,7 @@ pub(crate) fn report() -> Report {
         findings: vec![finding()],
         checks: checks(),
         observer_effects: observer::effects(&probed_laps(), &BTreeMap::new()),
+        pass_effects: observer::pooled(&probed_laps(), &probed_cpu()),
         laps,
         lap_cpu: cpu,
         paths: Paths {
@@ -180,6 +181,14 @@ fn probed_laps() -> Vec<Lap> {
             let lap = lap("query-ping-on", "detail", order / 2, order, rate);
             Lap { pass: "wire".into(), probe, ..lap }
         })
+        .collect()
+}
+
+fn probed_cpu() -> BTreeMap<u32, f64> {
+    [200e-6, 206e-6, 208e-6, 200e-6, 200e-6, 209e-6]
+        .into_iter()
+        .zip(0..)
+        .map(|(s, o)| (o, s))
         .collect()
 }
 

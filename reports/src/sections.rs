@@ -1,13 +1,16 @@
 //! What stands below the tables: findings, checks, probe costs, passes and notes, as plain
 //! content for all renderers.
 
+mod checks;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use assay_analyses::metric::Metric;
+use assay_analyses::observer::PassEffect;
 use assay_captures::manifest::Status;
 
 use crate::numbers;
-use crate::report::{Check, Outcome, Report};
+use crate::report::Report;
 
 /// A titled list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +41,7 @@ impl Point {
 pub fn all(report: &Report, routes: &[String]) -> Vec<Section> {
     vec![
         Section { title: "Findings", points: findings(report, routes) },
-        Section { title: "Can the figures be trusted?", points: checks(report) },
+        Section { title: "Can the figures be trusted?", points: checks::points(report) },
         Section { title: "What each probe cost the service", points: probes(report) },
         Section { title: "Not complete", points: incomplete(report) },
         Section { title: "Notes", points: report.run.notes.iter().map(Point::new).collect() },
@@ -92,128 +95,58 @@ fn findings(report: &Report, routes: &[String]) -> Vec<Point> {
                 format!("{} ({}): {}", finding.route, arms.join("; "), finding.what)
             };
             let why = if finding.hypothesis { "perhaps" } else { "why" };
-            let mut details = vec![(why, finding.why.clone()), ("shown by", finding.shown.clone())];
+            // The word before it says already that it is a guess.
+            let cause = finding.why.strip_prefix("perhaps ").unwrap_or(&finding.why).to_owned();
+            let mut details = vec![(why, cause), ("shown by", finding.shown.clone())];
             details.extend(finding.not_shown.iter().map(|text| ("not shown", text.clone())));
             Point { head, details }
         })
         .collect()
 }
 
-/// Checks with the same pass and words are one point: the sums where all hold, and each one that
-/// does not.
-fn checks(report: &Report) -> Vec<Point> {
+/// What one probe cost: rate and CPU in one line for each pass.
+fn probes(report: &Report) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
-    let mut told: Vec<(&str, &str, &str)> = Vec::new();
-    for check in &report.checks {
-        let key = (check.pass.as_str(), check.counted.as_str(), check.against.as_str());
-        if told.contains(&key) {
-            continue;
-        }
-        told.push(key);
-        let same: Vec<&Check> = report
-            .checks
+    let of_pass = |pass: &str, of: Metric| {
+        report.pass_effects.iter().find(|effect| effect.pass == pass && effect.of == of)
+    };
+    let passes: BTreeSet<&str> = report.pass_effects.iter().map(|e| e.pass.as_str()).collect();
+    let order = |pass: &&str| report.run.passes.iter().position(|known| known.name == *pass);
+    let mut passes: Vec<&str> = passes.into_iter().collect();
+    passes.sort_by_key(order);
+    for pass in passes {
+        let rate = of_pass(pass, Metric::Throughput);
+        let cpu = of_pass(pass, Metric::CpuTime);
+        let effects: Vec<(&str, &PassEffect)> = [("rate", rate), ("CPU per request", cpu)]
+            .into_iter()
+            .filter_map(|(what, effect)| Some((what, effect?)))
+            .collect();
+        let Some((_, first)) = effects.first() else { continue };
+        let said: Vec<String> = effects
             .iter()
-            .filter(|other| {
-                (other.pass.as_str(), other.counted.as_str(), other.against.as_str()) == key
+            .map(|(what, effect)| {
+                let half = effect.effect.half_width();
+                let change = numbers::percent(effect.effect.change, Some(half));
+                format!("{what} {change} {}", numbers::plus_minus(half))
             })
             .collect();
-        points.push(summed(report, &same));
+        let unseen: Vec<String> = effects
+            .iter()
+            .map(|(_, effect)| numbers::plus_minus(effect.effect.half_width()).replace('±', ""))
+            .collect();
+        let mut point = Point::new(format!(
+            "{pass}: {} ({} pairs of laps; less than {} could not be seen)",
+            said.join(", "),
+            numbers::count(f64::from(first.effect.rounds)),
+            unseen.join(" and "),
+        ));
+        if rate.into_iter().chain(cpu).any(PassEffect::spoils_times) {
+            let text = "above 10 %: counts of this pass hold, its times are not shown";
+            point.details.push(("so", text.to_owned()));
+        }
+        points.push(point);
     }
     points
-}
-
-fn summed(report: &Report, checks: &[&Check]) -> Point {
-    let Some(first) = checks.first() else { return Point::new("") };
-    let checked: Vec<&&Check> =
-        checks.iter().filter(|check| !matches!(check.outcome, Outcome::NotChecked(_))).collect();
-    let found: f64 = checked.iter().map(|check| check.found).sum();
-    let expected: f64 = checked.iter().map(|check| check.expected).sum();
-    let head = if checked.is_empty() {
-        format!("{}: {} not checked", first.pass, first.counted)
-    } else if first.against.is_empty() {
-        format!("{}: {} {}", first.pass, numbers::count(found), first.counted)
-    } else {
-        format!(
-            "{}: {} {}, {} {}",
-            first.pass,
-            numbers::count(found),
-            first.counted,
-            numbers::count(expected),
-            first.against
-        )
-    };
-    let broken = |check: &&&Check| check.outcome != Outcome::Holds;
-    let holds = checks.iter().filter(|check| check.outcome == Outcome::Holds).count();
-    let mut details: Vec<(&'static str, String)> = checks
-        .iter()
-        .filter(broken)
-        .map(|check| match &check.outcome {
-            Outcome::Broken(meaning) => ("✗ but", format!("{}{meaning}", place(report, check))),
-            Outcome::NotChecked(reason) => ("? not", format!("{}{reason}", place(report, check))),
-            Outcome::Holds => ("", String::new()),
-        })
-        .collect();
-    // Hundreds of captures may fail for one reason; the machine-readable results have them all.
-    if details.len() > 5 {
-        let more = details.len() - 4;
-        details.truncate(4);
-        details.push(("", format!("and {more} more like these in results.json")));
-    }
-    let mark = if details.is_empty() { "✓" } else { "✗" };
-    let captures = match holds {
-        1 if checks.len() == 1 => String::new(),
-        _ if details.is_empty() => format!(" (in all of {holds} captures)"),
-        _ => format!(" (as it should be in {holds} of {})", checks.len()),
-    };
-    let mark = if checked.is_empty() { "?" } else { mark };
-    Point { head: format!("{mark} {head}{captures}"), details }
-}
-
-fn place(report: &Report, check: &Check) -> String {
-    let mut place: Vec<&str> = check.route.iter().map(String::as_str).collect();
-    place.extend(check.arm.as_ref().map(|arm| report.title(arm)));
-    if place.is_empty() { String::new() } else { format!("{}: ", place.join(", ")) }
-}
-
-fn probes(report: &Report) -> Vec<Point> {
-    report
-        .observer_effects
-        .iter()
-        .map(|effect| {
-            let what = match effect.of {
-                Metric::Throughput => "of the rate",
-                Metric::CpuTime => "more CPU per request",
-                other => other.name(),
-            };
-            let rate = effect.of == Metric::Throughput;
-            let (low, high) = if rate {
-                (-effect.effect.high, -effect.effect.low)
-            } else {
-                (effect.effect.low, effect.effect.high)
-            };
-            let cost = format!(
-                "{}: {} {what} ({} to {}, {} pairs of laps; {}, {})",
-                effect.pass,
-                unsigned(effect.cost()),
-                unsigned(low),
-                unsigned(high),
-                effect.effect.rounds,
-                effect.route,
-                report.title(&effect.arm)
-            );
-            let mut point = Point::new(cost);
-            if effect.spoils_times() {
-                let text = "above 10 %: counts of this pass hold, its times are not shown";
-                point.details.push(("so", text.to_owned()));
-            }
-            point
-        })
-        .collect()
-}
-
-/// A percentage that needs no plus sign.
-fn unsigned(share: f64) -> String {
-    numbers::percent(share, None).trim_start_matches('+').to_owned()
 }
 
 fn incomplete(report: &Report) -> Vec<Point> {

@@ -37,6 +37,8 @@ pub struct StatementUse {
     pub pass: String,
     /// Its text, without values.
     pub sql: String,
+    /// Whether this is one statement, not all of those whose texts are unknown.
+    pub told_apart: bool,
     /// Why it was run: `user`, `transaction`, `pool ping`, …
     pub reason: String,
     /// Whether it only asks whether the connection lives.

@@ -36,5 +36,8 @@ pub(super) fn find(evidence: &Evidence<'_>, route: &str) -> Vec<Finding> {
 }
 
 fn repeated(used: &StatementUse) -> bool {
-    used.reason == "user" && !used.looks_like_a_check && used.per_request >= REPEATED
+    used.told_apart
+        && used.reason == "user"
+        && !used.looks_like_a_check
+        && used.per_request >= REPEATED
 }

@@ -58,6 +58,7 @@ impl Case {
 
     fn statement(mut self, sql: &str, reason: &str, per_request: f64, prepared: f64) -> Self {
         self.statements.push(StatementUse {
+            told_apart: true,
             arm: ArmName { subject: "shop".into(), variant: "a".into() },
             route: "page".into(),
             pass: "serial".into(),

@@ -58,9 +58,12 @@ pub fn analyze(run: &Path) -> Result<Report> {
     }
     let ping_prices = comparisons::ping_prices(fair_laps, &sheet.costs, &record.arms);
     let mut observer_effects = Vec::new();
+    let mut pass_effects = Vec::new();
     for pass in &record.passes {
         let laps: Vec<Lap> = laps.iter().filter(|lap| lap.pass == pass.name).cloned().collect();
-        observer_effects.extend(observer::effects(&laps, &used.subject_of(&pass.name)));
+        let cpu = used.subject_of(&pass.name);
+        observer_effects.extend(observer::effects(&laps, &cpu));
+        pass_effects.extend(observer::pooled(&laps, &cpu));
     }
     let findings = findings::all(&Evidence {
         arms: &record.arms,
@@ -76,6 +79,7 @@ pub fn analyze(run: &Path) -> Result<Report> {
         findings,
         checks: sheet.checks,
         observer_effects,
+        pass_effects,
         laps,
         lap_cpu: used.fair,
         paths: paths(),
@@ -101,7 +105,7 @@ fn all_laps(run: &Path, record: &RunRecord) -> Result<Vec<Lap>> {
 /// Relative to the run directory, so that the report is the same wherever it lies.
 fn paths() -> Paths {
     Paths {
-        run: ".".to_owned(),
+        run: String::new(),
         results: run_dir::RESULTS.to_owned(),
         tables: run_dir::TABLES.to_owned(),
     }

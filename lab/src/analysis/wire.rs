@@ -112,12 +112,7 @@ fn ports(targets: &[Target]) -> WirePorts {
 fn check(sheet: &mut Sheet, origin: &Origin, recorded: &Recorded<'_>, outcome: &Outcome) {
     let drops = Against::none("counts from the wire are not given");
     sheet.check(origin, "packets dropped", outcome.integrity.drops as f64, drops);
-    let faults: u64 = (outcome.integrity.faults.iter())
-        .filter(|((_, kind), _)| *kind != "joined")
-        .map(|(_, count)| count)
-        .sum();
-    let gaps = Against::none("counts of that protocol are not given, or are lower bounds");
-    sheet.check(origin, "gaps and other faults in connections", faults as f64, gaps);
+    faults(sheet, origin, &outcome.integrity);
     let responses = Against {
         expected: recorded.requests() as f64,
         tolerance: 0.0,
@@ -126,6 +121,25 @@ fn check(sheet: &mut Sheet, origin: &Origin, recorded: &Recorded<'_>, outcome: &
     };
     sheet.check(origin, "responses on the wire", outcome.responses as f64, responses);
     statements(sheet, origin, recorded, outcome);
+}
+
+/// Faults of connections inside windows, named by kind.
+fn faults(sheet: &mut Sheet, origin: &Origin, integrity: &Integrity) {
+    // A connection that was open before is understood from its first message boundary on, and
+    // windows begin when everything is quiet.
+    let counting = || integrity.faults.iter().filter(|((_, kind), _)| *kind != "joined");
+    let kinds: Vec<String> = counting()
+        .map(|((protocol, kind), count)| format!("{count} × {kind} ({})", protocol.word()))
+        .collect();
+    let meaning =
+        format!("{}: counts of that protocol are not given, or are lower bounds", kinds.join(", "));
+    let found: u64 = counting().map(|(_, count)| count).sum();
+    sheet.check(
+        origin,
+        "gaps and other faults in connections",
+        found as f64,
+        Against::none(&meaning),
+    );
 }
 
 /// Executions on the wire against the server's own count.
@@ -156,6 +170,7 @@ fn used(origin: &Origin, statement: &StatementCost) -> Option<StatementUse> {
         route: origin.route.clone(),
         pass: origin.pass.clone(),
         sql: statement.sql.clone(),
+        told_apart: statement.told_apart,
         reason: statement.reason?.word().to_owned(),
         looks_like_a_check: statement.looks_like_a_check,
         per_request,

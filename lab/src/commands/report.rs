@@ -1,6 +1,10 @@
 //! `assay report`: shows a run, in one dress or another.
 
+use std::path::Path;
+
 use anyhow::Result;
+use assay_captures::run_dir;
+use assay_reports::report::Paths;
 use assay_reports::terminal::View;
 use assay_reports::{json, markdown, terminal};
 
@@ -12,7 +16,7 @@ use crate::ui::Ui;
 
 /// Renders a run on standard output.
 pub fn report(ui: &Ui, args: &ReportArgs) -> Result<Exit> {
-    let report = open(&args.run)?;
+    let mut report = open(&args.run)?;
     for route in &args.route {
         if !report.run.routes.iter().any(|known| known.name == *route) {
             let known: Vec<&str> =
@@ -22,11 +26,25 @@ pub fn report(ui: &Ui, args: &ReportArgs) -> Result<Exit> {
         }
     }
     ui.result(&match args.format {
-        Format::Table => terminal::render(&report, &args.route, view(ui)),
+        Format::Table => {
+            report.paths = paths(&args.run);
+            terminal::render(&report, &args.route, view(ui))
+        }
         Format::Md => markdown::render(&report, &args.route),
         Format::Json => json::render(&report),
     });
     Ok(Exit::Done)
+}
+
+/// Where things are, as the user named the run. Files are the same wherever they lie, so only
+/// the terminal is told.
+pub(super) fn paths(run: &Path) -> Paths {
+    let of = |name: &str| run.join(name).display().to_string();
+    Paths {
+        run: run.display().to_string(),
+        results: of(run_dir::RESULTS),
+        tables: of(run_dir::TABLES),
+    }
 }
 
 /// What the terminal can show.

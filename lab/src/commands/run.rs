@@ -94,8 +94,9 @@ fn measure(
             run.finish(None)?;
             tell_incomplete_passes(ui, &run);
             let progress = ui.work("analyse");
-            let report = analysis::analyze(run.path())?;
+            let mut report = analysis::analyze(run.path())?;
             analyze::write(run.path(), &report)?;
+            report.paths = report::paths(run.path());
             progress.done("done");
             ui.result(&terminal::render(&report, &[], report::view(ui)));
             ui.say(&format!("the captures, results.json and tables.md are in {}", path.display()));

@@ -7,7 +7,7 @@ use assay_analyses::cost::{Amount, Cost, Figure, Labels, Per};
 use assay_analyses::findings::Finding;
 use assay_analyses::laps::QUANTILES;
 use assay_analyses::metric::Kind;
-use assay_analyses::observer::ObserverEffect;
+use assay_analyses::observer::{ObserverEffect, PassEffect};
 use assay_analyses::ping_price::PingPrice;
 use assay_analyses::verdict::Verdict;
 use assay_captures::lap::{Lap, Load, ProbeState};
@@ -30,6 +30,7 @@ pub(super) fn results(report: &Report) -> model::Results {
         findings: report.findings.iter().map(finding).collect(),
         integrity: report.checks.iter().map(check).collect(),
         observer_effects: report.observer_effects.iter().map(observer_effect).collect(),
+        pass_effects: report.pass_effects.iter().map(pass_effect).collect(),
         calibration: None,
     }
 }
@@ -294,6 +295,17 @@ fn observer_effect(effect: &ObserverEffect) -> model::ObserverEffect {
         pass: effect.pass.clone(),
         arm: arm_name(&effect.arm),
         route: effect.route.clone(),
+        of: effect.of.name().to_owned(),
+        change: effect.effect.change,
+        low: effect.effect.low,
+        high: effect.effect.high,
+        pairs: effect.effect.rounds,
+    }
+}
+
+fn pass_effect(effect: &PassEffect) -> model::PassEffect {
+    model::PassEffect {
+        pass: effect.pass.clone(),
         of: effect.of.name().to_owned(),
         change: effect.effect.change,
         low: effect.effect.low,

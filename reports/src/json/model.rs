@@ -29,8 +29,10 @@ pub struct Results {
     pub findings: Vec<Finding>,
     /// What the instruments say about themselves and about each other.
     pub integrity: Vec<Check>,
-    /// What each probe cost the service.
+    /// What each probe cost the service, by arm and route.
     pub observer_effects: Vec<ObserverEffect>,
+    /// What the probes of each pass cost the service.
+    pub pass_effects: Vec<PassEffect>,
     /// The certificate of the machine's calibration; null when there is none.
     pub calibration: Option<BTreeMap<String, String>>,
 }
@@ -413,6 +415,24 @@ pub struct ObserverEffect {
     /// Upper end.
     pub high: f64,
     /// Pairs of neighbouring laps.
+    pub pairs: u32,
+}
+
+/// What the probes of a pass cost the service, over all its pairs of laps.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PassEffect {
+    /// Name of the pass.
+    pub pass: String,
+    /// `throughput`, or `cpu.time` of the subject.
+    pub of: String,
+    /// Relative change from off to on.
+    pub change: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Pairs of neighbouring laps of all arms and routes.
     pub pairs: u32,
     /// Whether the pass's times enter no table of times.
     pub spoils_times: bool,

@@ -228,12 +228,15 @@ fn postgres_message(
         Body::Backend(Backend::Error { .. }) => books.charge(moment, Count::PostgresErrors, 1),
         Body::Fault(fault) => {
             let word = match fault {
-                postgres::Fault::Encrypted => "encrypted",
-                postgres::Fault::Gap(_) => "gap",
-                postgres::Fault::OutOfStep(_) => "out of step",
-                postgres::Fault::Resumed(_) => "resumed",
+                postgres::Fault::Encrypted => Some("encrypted"),
+                postgres::Fault::Gap(_) => Some("gap"),
+                postgres::Fault::OutOfStep(_) => Some("out of step"),
+                // Finding the first boundary again is the end of a fault, not one more.
+                postgres::Fault::Resumed(_) => None,
             };
-            books.fault(Protocol::Postgres, word, connection, moment);
+            if let Some(word) = word {
+                books.fault(Protocol::Postgres, word, connection, moment);
+            }
         }
         _ => {}
     }
@@ -248,12 +251,14 @@ fn redis_message(
 ) {
     if let redis::Said::Fault(fault) = message.said {
         let word = match fault {
-            redis::Fault::Encrypted => "encrypted",
-            redis::Fault::Gap(_) => "gap",
-            redis::Fault::OutOfStep(_) => "out of step",
-            redis::Fault::Resumed(_) => "resumed",
+            redis::Fault::Encrypted => Some("encrypted"),
+            redis::Fault::Gap(_) => Some("gap"),
+            redis::Fault::OutOfStep(_) => Some("out of step"),
+            redis::Fault::Resumed(_) => None,
         };
-        books.fault(Protocol::Redis, word, connection, message.moment);
+        if let Some(word) = word {
+            books.fault(Protocol::Redis, word, connection, message.moment);
+        }
     }
     session.message(message, &mut |fact| books.redis(connection, fact));
 }

@@ -30,6 +30,9 @@ impl StatementId {
 pub struct StatementCost {
     /// The text without values.
     pub sql: String,
+    /// Whether this is one statement; otherwise all that could not be told apart, because their
+    /// text was never seen or there are too many of them.
+    pub told_apart: bool,
     /// Why it was run; `None` for connection set-up.
     pub reason: Option<Reason>,
     /// Whether it looks like a check that the connection lives: `SELECT` and one value.
@@ -162,10 +165,12 @@ impl Statements {
         let mut costs: Vec<_> = self
             .list
             .iter()
+            .zip((0..).map(StatementId))
             .zip(tallies)
             .filter(|(_, tally)| tally.executions + tally.prepared > 0)
-            .map(|(entry, tally)| StatementCost {
+            .map(|((entry, id), tally)| StatementCost {
                 sql: entry.text.clone(),
+                told_apart: id != StatementId::UNKNOWN && id != StatementId::OTHER,
                 reason: entry.reason(tally),
                 looks_like_a_check: entry.check,
                 executions: tally.executions,
