@@ -72,6 +72,15 @@ impl CoreSet {
 }
 
 impl Pinning {
+    /// The cores of the subject and of the services.
+    #[must_use]
+    pub fn service_side(&self) -> CoreSet {
+        let mut cores = [&self.app.0[..], &self.services.0].concat();
+        cores.sort_unstable();
+        cores.dedup();
+        CoreSet(cores)
+    }
+
     /// Works out the cores: the experiment's lists, and by the number of usable cores where it
     /// says `auto`. Refuses a core that this process may not use.
     pub fn choose(settings: &PinningSettings, usable: &[usize]) -> Result<Self, String> {

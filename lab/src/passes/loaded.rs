@@ -121,5 +121,10 @@ fn attachment(
         _ => bench.targets(cell.arm)?,
     };
     let folder = bench.cell_folder(probe, cell, probe);
-    Ok(Attachment { probe, folder, targets, options: Vec::new(), recording: false })
+    let options = match kind {
+        // What runs on the load driver's core is no cost of the service.
+        PassKind::Cpu => vec!["--cpu".to_owned(), bench.laboratory.pinning.service_side().list()],
+        _ => Vec::new(),
+    };
+    Ok(Attachment { probe, folder, targets, options, recording: false })
 }
