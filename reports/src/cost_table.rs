@@ -1,9 +1,11 @@
 //! The table of one route as plain content: which rows it has and what stands in their cells.
 //! Renderers only dress it, so that they cannot disagree.
 
+mod cpu;
 mod finder;
 mod groups;
 mod legend;
+mod notes;
 
 use assay_analyses::verdict::Verdict;
 use assay_captures::run_record::Route;
@@ -38,7 +40,16 @@ pub struct Group {
     /// Its lines.
     pub lines: Vec<Line>,
     /// Sentences below the lines.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
+}
+
+/// A sentence below lines. Foreign text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remark {
+    /// The sentence.
+    pub text: String,
+    /// Numbers of the notes that limit it, ascending.
+    pub notes: Vec<usize>,
 }
 
 /// One line.
@@ -71,15 +82,25 @@ pub struct Entry {
 /// The table of one route.
 #[must_use]
 pub fn cost_table(report: &Report, route: &Route) -> CostTable {
-    let mut notes = Vec::new();
-    let groups = groups::all(&finder::Finder { report, route: &route.name }, &mut notes);
+    let mut notes = notes::Notes::default();
+    let finder = finder::Finder::new(report, &route.name);
+    let mut groups = groups::all(&finder, &mut notes);
+    let notes = notes.number(&mut groups, finder.arms.len().saturating_sub(1));
     CostTable {
         route: route.name.clone(),
         request: format!("{} {}", route.method, route.path),
-        titles: report.run.arms.iter().map(|arm| arm.title.clone()).collect(),
+        titles: finder.arms.iter().map(|arm| arm.title.clone()).collect(),
         groups,
         notes,
     }
+}
+
+/// The routes to show: those named, or else those that were run at all.
+pub fn routes<'a>(report: &'a Report, named: &'a [String]) -> impl Iterator<Item = &'a Route> {
+    report.run.routes.iter().filter(move |route| match named {
+        [] => report.costs.iter().any(|cost| cost.origin.route == route.name),
+        named => named.contains(&route.name),
+    })
 }
 
 /// The mark of a verdict, always beside a figure or a word.

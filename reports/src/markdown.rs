@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use assay_captures::run_record::Route;
-
-use crate::cost_table::{CostTable, Entry, LEGEND, Line, cost_table};
+use crate::cost_table::{self, CostTable, Entry, LEGEND, Line, Remark, cost_table};
 use crate::plain;
 use crate::report::Report;
 use crate::sections::{self, Section};
@@ -13,10 +11,9 @@ use crate::sections::{self, Section};
 #[must_use]
 pub fn render(report: &Report, routes: &[String]) -> String {
     let mut out = String::new();
-    let wanted = |route: &&Route| routes.is_empty() || routes.contains(&route.name);
     line(&mut out, &format!("# {}", escape(&report.run.experiment)));
     push_section(&mut out, &sections::setting(report));
-    for route in report.run.routes.iter().filter(wanted) {
+    for route in cost_table::routes(report, routes) {
         push_table(&mut out, &cost_table(report, route));
     }
     for section in sections::all(report, routes) {
@@ -40,6 +37,9 @@ fn line(out: &mut String, text: &str) {
 
 fn push_table(out: &mut String, content: &CostTable) {
     line(out, &format!("\n## {}: {}\n", escape(&content.route), escape(&content.request)));
+    if content.groups.is_empty() {
+        return line(out, "It was not measured in this run.");
+    }
     let mut head = "| | unit |".to_owned();
     let mut rule = "| :--- | :--- |".to_owned();
     for title in &content.titles {
@@ -56,12 +56,13 @@ fn push_table(out: &mut String, content: &CostTable) {
             line(out, &row(content));
         }
     }
-    let remarks: Vec<&String> = content.groups.iter().flat_map(|group| &group.remarks).collect();
+    let remarks: Vec<&Remark> = content.groups.iter().flat_map(|group| &group.remarks).collect();
     if !remarks.is_empty() || !content.notes.is_empty() {
         out.push('\n');
     }
     for remark in remarks {
-        line(out, &format!("- → {}", escape(remark)));
+        let notes = references(&remark.notes);
+        line(out, &format!("- → {}{notes}", escape(&remark.text)));
     }
     for (note, number) in content.notes.iter().zip(1..) {
         line(out, &format!("- ({number}) {}", escape(note)));
@@ -70,13 +71,17 @@ fn push_table(out: &mut String, content: &CostTable) {
 
 fn row(content: &Line) -> String {
     let indent = "&emsp;".repeat(content.indent.saturating_sub(1));
-    let notes: String = content.notes.iter().map(|number| format!(" ({number})")).collect();
+    let notes = references(&content.notes);
     let mut row =
         format!("| {indent}{}{notes} | {} |", plain::markdown(&content.name, 60), content.unit);
     for entry in &content.entries {
         let _ = write!(row, " {} |", cell(entry));
     }
     row
+}
+
+fn references(notes: &[usize]) -> String {
+    notes.iter().map(|number| format!(" ({number})")).collect()
 }
 
 fn cell(entry: &Entry) -> String {

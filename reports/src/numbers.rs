@@ -32,6 +32,17 @@ impl Scale {
         Self { unit, factor, decimals: decimals(amounts, factor) }
     }
 
+    /// The same, in the unit that the largest of the amounts and `beside` have together.
+    #[must_use]
+    pub fn beside(ucum: &str, count: &'static str, amounts: &[Amount], beside: f64) -> Self {
+        let shared = Self::of(ucum, count, &[(beside, 0.0)]);
+        let own = Self::of(ucum, count, amounts);
+        if shared.factor >= own.factor || beside == 0.0 {
+            return own;
+        }
+        Self { decimals: decimals(amounts, shared.factor), ..shared }
+    }
+
     /// An amount in the metric's unit as this row shows it, without the unit.
     #[must_use]
     pub fn show(&self, amount: f64) -> String {

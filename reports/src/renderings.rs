@@ -127,8 +127,10 @@ fn a_report_without_anything_is_rendered_all_the_same() {
     report.laps.clear();
     report.run.arms.clear();
     report.run.routes.truncate(1);
-    assert!(terminal::render(&report, &[], WIDE).contains("toy · detail"));
-    assert!(markdown::render(&report, &[]).contains("detail"));
+    assert!(!terminal::render(&report, &[], WIDE).contains("toy · detail"));
+    let asked = ["detail".to_owned()];
+    assert!(terminal::render(&report, &asked, WIDE).contains("not measured in this run"));
+    assert!(markdown::render(&report, &asked).contains("not measured in this run"));
     assert!(json::render(&report).contains("\"costs\": []"));
 }
 

@@ -291,6 +291,13 @@ fn timed(cpu: &LapCpu, laps: &[Lap]) -> Vec<Cost> {
                 .with("view", "exclusive")
                 .of_kind(Kind::Sampled)
         };
+        costs.push(phase("tokio", noisy(90e-6, 5e-6)));
+        costs.push(phase(
+            "tls",
+            Amount::NotMeasured("too few samples (3); counted in other".into()),
+        ));
+        let postgres = phase("kernel: tcp", noisy(60e-6, 4e-6));
+        costs.push(postgres.with("process", "postgres"));
         if variant == "query-ping-on" {
             costs.push(phase("sqlx", noisy(80e-6, 4e-6)));
             costs.push(phase("other", noisy(120e-6, 6e-6)));

@@ -9,6 +9,7 @@ use assay_analyses::metric::Metric;
 use assay_analyses::observer::PassEffect;
 use assay_captures::manifest::Status;
 
+use crate::cost_table;
 use crate::numbers;
 use crate::report::Report;
 
@@ -36,6 +37,10 @@ impl Point {
     }
 }
 
+/// What one wants to know of a machine first.
+const FIRST_FACTS: [&str; 6] =
+    ["cpu", "cores", "memory", "virtualisation", "distribution", "kernel"];
+
 /// All sections, in the order of reading; findings of the routes named, or of all where none is.
 #[must_use]
 pub fn all(report: &Report, routes: &[String]) -> Vec<Section> {
@@ -58,10 +63,14 @@ pub fn setting(report: &Report) -> Section {
         "{} of {}, {}: what does one request cost?",
         plural(run.arms.len(), "variant"),
         subjects.into_iter().collect::<Vec<_>>().join(", "),
-        plural(run.routes.len(), "route"),
+        plural(cost_table::routes(report, &[]).count(), "route"),
     ))];
     let named = |facts: &BTreeMap<String, String>| -> String {
-        facts.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(" · ")
+        let mut facts: Vec<(&String, &String)> = facts.iter().collect();
+        let place = |name: &str| FIRST_FACTS.iter().position(|first| *first == name);
+        facts.sort_by_key(|(name, _)| place(name).unwrap_or(FIRST_FACTS.len()));
+        let facts = facts.into_iter().map(|(name, value)| format!("{name} {value}"));
+        facts.collect::<Vec<_>>().join(" · ")
     };
     for (facts, before) in
         [(&run.machine, "machine: "), (&run.pinning, "on CPUs: "), (&run.versions, "versions: ")]
@@ -130,15 +139,10 @@ fn probes(report: &Report) -> Vec<Point> {
                 format!("{what} {change} {}", numbers::plus_minus(half))
             })
             .collect();
-        let unseen: Vec<String> = effects
-            .iter()
-            .map(|(_, effect)| numbers::plus_minus(effect.effect.half_width()).replace('±', ""))
-            .collect();
         let mut point = Point::new(format!(
-            "{pass}: {} ({} pairs of laps; less than {} could not be seen)",
+            "{pass}: {} ({} pairs; ± is the least seen)",
             said.join(", "),
             numbers::count(f64::from(first.effect.rounds)),
-            unseen.join(" and "),
         ));
         if rate.into_iter().chain(cpu).any(PassEffect::spoils_times) {
             let text = "above 10 %: counts of this pass hold, its times are not shown";

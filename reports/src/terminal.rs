@@ -1,9 +1,7 @@
 //! The report as a terminal shows it: a table for each route, findings, what was checked, and a
 //! legend.
 
-use assay_captures::run_record::Route;
-
-use crate::cost_table::{CostTable, Entry, Group, LEGEND, Line, cost_table};
+use crate::cost_table::{self, CostTable, Entry, Group, LEGEND, Line, cost_table};
 use crate::plain;
 use crate::report::Report;
 use crate::sections::{self, Section};
@@ -23,7 +21,7 @@ const NARROWEST: usize = 64;
 /// Columns for what a line counts.
 const NAMES: usize = 27;
 /// Notes below a table; more would bury it.
-const NOTES: usize = 12;
+const NOTES: usize = 6;
 /// Columns of a unit.
 const UNIT: usize = 5;
 /// Columns of a figure, and of a change with its mark.
@@ -34,10 +32,9 @@ const CHANGE: usize = 9;
 #[must_use]
 pub fn render(report: &Report, routes: &[String], view: View) -> String {
     let width = view.width.max(NARROWEST);
-    let wanted = |route: &&Route| routes.is_empty() || routes.contains(&route.name);
     let mut out = String::new();
     push_section(&mut out, &sections::setting(report), width);
-    for route in report.run.routes.iter().filter(wanted) {
+    for route in cost_table::routes(report, routes) {
         push_table(&mut out, report, &cost_table(report, route), width);
     }
     for section in sections::all(report, routes) {
@@ -51,6 +48,10 @@ fn push_table(out: &mut String, report: &Report, content: &CostTable, width: usi
     let title = format!("{} · {}", report.run.experiment, content.route);
     let title = format!("{}   {}", plain::line(&title, 40), plain::line(&content.request, 60));
     push_line(out, &title, width);
+    if content.groups.is_empty() {
+        push_line(out, "  not measured in this run\n", width);
+        return;
+    }
     let others = content.titles.len().saturating_sub(1);
     let fixed = NAMES + 1 + UNIT + 2 + FIGURE;
     let fit = (width.saturating_sub(fixed) / (2 + FIGURE + 1 + CHANGE)).max(1);
@@ -64,11 +65,17 @@ fn push_table(out: &mut String, report: &Report, content: &CostTable, width: usi
         }
         out.push('\n');
     }
-    for (note, number) in content.notes.iter().zip(1..).take(NOTES) {
-        push_hanging(out, &format!("({number}) "), &plain::line(note, plain::SENTENCE), width);
+    let shown = shown(content);
+    for (note, number) in content.notes.iter().zip(1..).take(shown) {
+        push_hanging(
+            out,
+            &format!("{} ", superscript(number)),
+            &plain::line(note, plain::SENTENCE),
+            width,
+        );
     }
-    if content.notes.len() > NOTES {
-        push_line(out, "(…) the other notes stand beside their figures in results.json", width);
+    if content.notes.len() > shown {
+        push_line(out, "⁺ more notes stand beside their figures in results.json", width);
     }
     out.push('\n');
 }
@@ -91,7 +98,7 @@ fn push_variants(
     }
     let mut rows = titles(content, shown.clone());
     for group in &content.groups {
-        push_group(&mut rows, group, shown.clone(), width);
+        push_group(&mut rows, group, shown.clone(), self::shown(content), width);
     }
     out.push_str(&table::render(&columns, &rows));
 }
@@ -99,28 +106,30 @@ fn push_variants(
 /// The titles of the columns, broken into lines and standing on the same ground.
 fn titles(content: &CostTable, shown: std::ops::Range<usize>) -> Vec<Row> {
     let title = |index: usize| content.titles.get(index).map_or("", String::as_str);
-    let reference = plain::wrap(&plain::line(title(0), 60), FIGURE);
+    let reference = plain::wrap(&plain::line(title(0), 60), UNIT + 2 + FIGURE);
     let others = shown.map(|index| plain::wrap(&plain::line(title(index), 60), FIGURE + CHANGE));
     let titles: Vec<Vec<String>> = std::iter::once(reference).chain(others).collect();
     let height = titles.iter().map(Vec::len).max().unwrap_or(0);
     (0..height)
         .map(|row| {
-            let mut cells = vec![Cell::new(""), Cell::new("")];
-            for (index, lines) in titles.iter().enumerate() {
+            let mut cells = vec![Cell::new("")];
+            for lines in &titles {
                 let above = height - lines.len();
                 let text = row.checked_sub(above).map_or("", |line| lines[line].as_str());
-                if index == 0 {
-                    cells.push(Cell::new(text));
-                } else {
-                    cells.push(Cell::across(text, 2));
-                }
+                cells.push(Cell::across(text, 2));
             }
             Row::Cells(cells)
         })
         .collect()
 }
 
-fn push_group(rows: &mut Vec<Row>, group: &Group, shown: std::ops::Range<usize>, width: usize) {
+fn push_group(
+    rows: &mut Vec<Row>,
+    group: &Group,
+    shown: std::ops::Range<usize>,
+    notes: usize,
+    width: usize,
+) {
     let title = if group.how.is_empty() {
         group.title.to_owned()
     } else {
@@ -128,7 +137,7 @@ fn push_group(rows: &mut Vec<Row>, group: &Group, shown: std::ops::Range<usize>,
     };
     rows.push(Row::Text(plain::cut(&title, width)));
     for line in &group.lines {
-        let mut cells = vec![Cell::new(name(line)), Cell::new(line.unit)];
+        let mut cells = vec![Cell::new(name(line, notes)), Cell::new(line.unit)];
         let reference = line.entries.first().cloned().unwrap_or_default();
         // Words of the reference, such as its range of laps, reach into the unit's column.
         if reference.words && !reference.value.is_empty() {
@@ -143,7 +152,8 @@ fn push_group(rows: &mut Vec<Row>, group: &Group, shown: std::ops::Range<usize>,
         rows.push(Row::Cells(cells));
     }
     for remark in &group.remarks {
-        let remark = plain::line(remark, plain::SENTENCE);
+        let notes = references(&remark.notes, notes);
+        let remark = format!("{}{notes}", plain::line(&remark.text, plain::SENTENCE));
         for (index, line) in plain::wrap(&remark, width.saturating_sub(4)).iter().enumerate() {
             rows.push(Row::Text(format!("  {} {line}", if index == 0 { "→" } else { " " })));
         }
@@ -162,12 +172,45 @@ fn push_entry(cells: &mut Vec<Cell>, entry: &Entry) {
     cells.push(Cell::new(format!("{}{gap}", entry.change)));
 }
 
-fn name(line: &Line) -> String {
-    let notes: String = line.notes.iter().map(|number| format!(" ({number})")).collect();
-    let notes = if notes.len() > 8 { " (…)".to_owned() } else { notes };
+fn name(line: &Line, shown: usize) -> String {
+    let notes = references(&line.notes, shown);
     let indent = "  ".repeat(line.indent);
     let room = NAMES.saturating_sub(indent.len() + notes.chars().count());
     format!("{indent}{}{notes}", plain::line(&line.name, room))
+}
+
+/// How many notes are printed: one more takes no more room than saying that there is one more.
+fn shown(content: &CostTable) -> usize {
+    if content.notes.len() == NOTES + 1 { NOTES + 1 } else { NOTES }
+}
+
+/// References to notes, as small as they can be; those that are not printed are one sign.
+fn references(notes: &[usize], shown: usize) -> String {
+    let mut signs: Vec<String> = notes
+        .iter()
+        .filter(|number| **number <= shown)
+        .map(|number| superscript(*number))
+        .collect();
+    if signs.len() < notes.len() {
+        signs.push("⁺".to_owned());
+    }
+    if signs.is_empty() { String::new() } else { format!(" {}", signs.join(" ")) }
+}
+
+fn superscript(number: usize) -> String {
+    let digit = |digit: char| match digit {
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        '4' => '⁴',
+        '5' => '⁵',
+        '6' => '⁶',
+        '7' => '⁷',
+        '8' => '⁸',
+        '9' => '⁹',
+        _ => '⁰',
+    };
+    number.to_string().chars().map(digit).collect()
 }
 
 fn push_section(out: &mut String, section: &Section, width: usize) {
@@ -187,8 +230,13 @@ fn push_section(out: &mut String, section: &Section, width: usize) {
 
 fn push_legend(out: &mut String, width: usize) {
     push_line(out, "How to read this", width);
-    for (sign, meaning) in LEGEND {
-        push_hanging(out, &format!("  {sign:<13} "), meaning, width);
+    let above = out.clone();
+    for (index, (sign, meaning)) in LEGEND.into_iter().enumerate() {
+        // The first one is about all tables; what does not occur needs no explanation.
+        let occurs = |part: &str| !part.is_empty() && above.contains(part);
+        if index == 0 || sign.split([' ', ',']).any(occurs) {
+            push_hanging(out, &format!("  {sign:<13} "), meaning, width);
+        }
     }
 }
 

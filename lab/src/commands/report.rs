@@ -39,7 +39,10 @@ pub fn report(ui: &Ui, args: &ReportArgs) -> Result<Exit> {
 /// Where things are, as the user named the run. Files are the same wherever they lie, so only
 /// the terminal is told.
 pub(super) fn paths(run: &Path) -> Paths {
-    let of = |name: &str| run.join(name).display().to_string();
+    let of = |name: &str| {
+        let file = run.join(name);
+        if file.exists() { file.display().to_string() } else { String::new() }
+    };
     Paths {
         run: run.display().to_string(),
         results: of(run_dir::RESULTS),

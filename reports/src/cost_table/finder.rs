@@ -6,6 +6,7 @@ use assay_analyses::metric::{Kind, Metric};
 use assay_analyses::verdict::Verdict;
 use assay_captures::run_record::Arm;
 
+use super::notes::Notes;
 use super::{Entry, Line, mark, words};
 use crate::numbers::{self, Scale};
 use crate::report::Report;
@@ -14,6 +15,8 @@ use crate::report::Report;
 pub(super) struct Finder<'a> {
     pub(super) report: &'a Report,
     pub(super) route: &'a str,
+    /// The arms that were run on it, the reference first.
+    pub(super) arms: Vec<&'a Arm>,
 }
 
 /// What a line shows.
@@ -28,8 +31,11 @@ pub(super) struct Wanted<'a> {
     pub(super) passes: &'a [&'a str],
     /// Unit of a count.
     pub(super) count: &'static str,
-    /// A part of a total that was measured: what was never seen of it is 0.
-    pub(super) part_of_total: bool,
+    /// The metric that this is a part of: where that was measured, what was never seen of it
+    /// is 0.
+    pub(super) total: Option<Metric>,
+    /// A figure that stands near, in the metric's unit: both are shown in one unit.
+    pub(super) beside: f64,
     /// A doubt that the group's title says already.
     pub(super) said: &'a str,
 }
@@ -49,7 +55,8 @@ impl<'a> Wanted<'a> {
             labels,
             passes,
             count,
-            part_of_total: false,
+            total: None,
+            beside: 0.0,
             said: "",
         }
     }
@@ -61,7 +68,7 @@ impl<'a> Wanted<'a> {
 
     pub(super) fn part(mut self) -> Self {
         self.indent += 1;
-        self.part_of_total = true;
+        self.total = Some(self.metric);
         self
     }
 
@@ -72,8 +79,16 @@ impl<'a> Wanted<'a> {
 }
 
 impl<'a> Finder<'a> {
-    pub(super) fn arms(&self) -> &'a [Arm] {
-        &self.report.run.arms
+    pub(super) fn new(report: &'a Report, route: &'a str) -> Self {
+        let was_run = |arm: &&Arm| {
+            report.costs.iter().any(|cost| cost.origin.route == route && is_of(cost, arm))
+        };
+        Self { report, route, arms: report.run.arms.iter().filter(was_run).collect() }
+    }
+
+    /// Whether a cost is one of the first column.
+    pub(super) fn is_first(&self, cost: &Cost) -> bool {
+        self.arms.first().is_some_and(|arm| is_of(cost, arm))
     }
 
     pub(super) fn costs(&self, metric: Metric) -> impl Iterator<Item = &'a Cost> + use<'a> {
@@ -85,19 +100,16 @@ impl<'a> Finder<'a> {
     pub(super) fn find(&self, wanted: &Wanted<'_>) -> Vec<Option<&'a Cost>> {
         for pass in wanted.passes {
             let found: Vec<Option<&Cost>> =
-                self.arms().iter().map(|arm| self.one(arm, wanted, pass)).collect();
+                self.arms.iter().map(|arm| self.one(arm, wanted, pass)).collect();
             if found.iter().any(Option::is_some) {
                 return found;
             }
         }
-        vec![None; self.arms().len()]
+        vec![None; self.arms.len()]
     }
 
     fn one(&self, arm: &Arm, wanted: &Wanted<'_>, pass: &str) -> Option<&'a Cost> {
-        let of_arm = |cost: &&'a Cost| {
-            let origin = &cost.origin;
-            origin.pass == pass && origin.subject == arm.subject && origin.variant == arm.variant
-        };
+        let of_arm = |cost: &&'a Cost| cost.origin.pass == pass && is_of(cost, arm);
         let labelled = |cost: &&'a Cost| {
             cost.labels.len() == wanted.labels.len()
                 && wanted
@@ -131,23 +143,27 @@ impl<'a> Finder<'a> {
     }
 
     /// The line of what is wanted; `None` when no arm has anything to show.
-    pub(super) fn line(&self, wanted: &Wanted<'_>, notes: &mut Vec<String>) -> Option<Line> {
+    pub(super) fn line(&self, wanted: &Wanted<'_>, notes: &mut Notes) -> Option<Line> {
         let costs = self.find(wanted);
         if costs.iter().all(Option::is_none) {
             return None;
         }
         let figures: Vec<(f64, f64)> = costs.iter().flatten().filter_map(|c| amount(c)).collect();
         // The line of the total says what there is to say of parts that are all zero or unknown.
-        if wanted.part_of_total && figures.iter().all(|(value, _)| *value == 0.0) {
+        if wanted.total.is_some() && figures.iter().all(|(value, _)| *value == 0.0) {
             return None;
         }
-        let scale = Scale::of(wanted.metric.unit(), wanted.count, &figures);
+        let scale = Scale::beside(wanted.metric.unit(), wanted.count, &figures, wanted.beside);
         let mut numbers = Vec::new();
+        let pass = costs.iter().flatten().next().map_or("", |cost| cost.origin.pass.as_str());
         let entries = costs
             .iter()
-            .map(|cost| match cost {
+            .zip(&self.arms)
+            .map(|(cost, arm)| match cost {
                 Some(cost) => self.entry(cost, &scale, wanted.said, notes, &mut numbers),
-                None if wanted.part_of_total => Entry { value: "0".into(), ..Entry::default() },
+                None if self.has_total(arm, wanted, pass) => {
+                    Entry { value: "0".into(), ..Entry::default() }
+                }
                 None => Entry { value: "–".into(), ..Entry::default() },
             })
             .collect();
@@ -162,32 +178,39 @@ impl<'a> Finder<'a> {
         })
     }
 
+    fn has_total(&self, arm: &Arm, wanted: &Wanted<'_>, pass: &str) -> bool {
+        wanted.total.is_some_and(|metric| {
+            let total = Wanted { metric, labels: Vec::new(), ..wanted.clone() };
+            self.one(arm, &total, pass).is_some_and(|cost| cost.amount.figure().is_some())
+        })
+    }
+
     fn entry(
         &self,
         cost: &Cost,
         scale: &Scale,
         said: &str,
-        notes: &mut Vec<String>,
+        notes: &mut Notes,
         numbers: &mut Vec<usize>,
     ) -> Entry {
         for doubt in cost.doubts.iter().filter(|doubt| *doubt != said) {
-            numbers.push(note(notes, doubt));
+            numbers.push(notes.of_line(doubt));
         }
         let value = match &cost.amount {
             Amount::Measured(figure) => scale.show(figure.value),
             Amount::LowerBound(figure, reason) => {
-                numbers.push(note(notes, &format!("at least: {reason}")));
+                numbers.push(notes.of_line(&format!("at least: {reason}")));
                 format!("≥{}", scale.show(figure.value))
             }
             Amount::NotMeasured(reason) => {
-                numbers.push(note(notes, &format!("not measured: {reason}")));
+                numbers.push(notes.of_line(&format!("not measured: {reason}")));
                 return Entry { value: "n/a".into(), ..Entry::default() };
             }
         };
         let change = self.comparison(cost).map_or_else(String::new, |comparison| {
             for doubt in &comparison.doubts {
                 let title = self.report.title(&comparison.arm);
-                numbers.push(note(notes, &format!("{title}: {doubt}")));
+                numbers.push(notes.of_column(title, doubt));
             }
             change(comparison, scale)
         });
@@ -195,7 +218,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The verdicts on what is wanted, in words; `None` when nothing was judged by rounds.
-    pub(super) fn verdicts(&self, wanted: &Wanted<'_>, notes: &mut Vec<String>) -> Option<Line> {
+    pub(super) fn verdicts(&self, wanted: &Wanted<'_>, notes: &mut Notes) -> Option<Line> {
         let costs = self.find(wanted);
         let mut judged = false;
         let mut needed = Vec::new();
@@ -214,7 +237,7 @@ impl<'a> Finder<'a> {
             })
             .collect();
         let numbers = needed.iter().max().map(|rounds| {
-            note(notes, &format!("with this noise, {rounds} rounds would be sure of a verdict"))
+            notes.of_line(&format!("with this noise, {rounds} rounds would be sure of a verdict"))
         });
         judged.then(|| Line {
             name: "verdict".into(),
@@ -226,15 +249,8 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The number of a note, which is added when it is new.
-pub(super) fn note(notes: &mut Vec<String>, text: &str) -> usize {
-    match notes.iter().position(|known| known == text) {
-        Some(index) => index + 1,
-        None => {
-            notes.push(text.to_owned());
-            notes.len()
-        }
-    }
+fn is_of(cost: &Cost, arm: &Arm) -> bool {
+    cost.origin.subject == arm.subject && cost.origin.variant == arm.variant
 }
 
 /// Value and half-width of a cost with a figure. The range of an exact count is that of single

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use assay_analyses::metric::Metric;
-use assay_analyses::ping_price::PingPrice;
 use assay_captures::lap::Lap;
 
-use super::finder::{Finder, Wanted, note};
+use super::cpu;
+use super::finder::{Finder, Wanted};
+use super::notes::Notes;
 use super::{Entry, Group, Line};
 use crate::numbers::{self, Scale};
 
@@ -15,7 +16,6 @@ const UNDER_LOAD: &[&str] = &["wire"];
 const ONE_AT_A_TIME: &[&str] = &["serial", "wire"];
 const SYSCALLS: &[&str] = &["syscalls", "serial"];
 const USAGE: &[&str] = &["fair", "usage"];
-const CPU: &[&str] = &["cpu"];
 const ALLOCATIONS: &[&str] = &["allocations"];
 
 /// The reasons of a round trip, and what they are called in the table.
@@ -28,17 +28,23 @@ const REASONS: [(&str, &str); 5] = [
 ];
 
 /// System calls that get a line of their own.
-const TOP_CALLS: usize = 6;
+const TOP_CALLS: usize = 5;
 
 /// All parts that have lines, in the order of reading.
-pub(super) fn all(finder: &Finder<'_>, notes: &mut Vec<String>) -> Vec<Group> {
-    let build: [fn(&Finder<'_>, &mut Vec<String>) -> Group; 8] =
-        [speed, postgres, redis, cpu, waiting, switches, syscalls, memory];
-    let groups = build.map(|build| build(finder, notes));
-    groups.into_iter().filter(|group| !group.lines.is_empty()).collect()
+pub(super) fn all(finder: &Finder<'_>, notes: &mut Notes) -> Vec<Group> {
+    let build: [fn(&Finder<'_>, &mut Notes) -> Group; 9] =
+        [speed, postgres, redis, cpu::group, switches, syscalls, allocations, memory, waiting];
+    let mut groups: Vec<Group> = build.map(|build| build(finder, notes)).into();
+    // A page that asks Postgres says nothing by not asking Redis; one that asks neither does.
+    let idle = |group: &Group| group.lines.iter().all(all_zero);
+    if !idle(&groups[1]) && idle(&groups[2]) {
+        groups[2].lines.clear();
+    }
+    groups.retain(|group| !group.lines.is_empty());
+    groups
 }
 
-fn speed(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+fn speed(finder: &Finder<'_>, notes: &mut Notes) -> Group {
     let throughput = Wanted::new("throughput", Metric::Throughput, "req/s", FAIR);
     let mut lines = Vec::new();
     if let Some(line) = finder.line(&throughput, notes) {
@@ -112,7 +118,7 @@ fn from_packets(finder: &Finder<'_>, wanted: &Wanted<'_>) -> String {
     }
 }
 
-fn postgres(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+fn postgres(finder: &Finder<'_>, notes: &mut Notes) -> Group {
     use Metric::{
         PostgresAwaitedFlights, PostgresBytesReceived, PostgresBytesSent, PostgresErrors,
         PostgresExecutions, PostgresFlights, PostgresReadyForQuery, PostgresRows,
@@ -126,7 +132,7 @@ fn postgres(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
     let idle = lines.first().is_some_and(all_zero);
     lines.extend(finder.line(&awaited, notes).filter(|_| !idle));
     let serial = samples(finder, &total).is_some_and(|(pass, _)| pass == "serial");
-    if serial {
+    if serial && !idle {
         let loaded = Wanted::new("the same under load", PostgresFlights, "trips", UNDER_LOAD);
         lines.extend(finder.line(&loaded, notes));
     }
@@ -150,7 +156,7 @@ fn all_zero(line: &Line) -> bool {
     line.entries.iter().all(|entry| entry.value == "0")
 }
 
-fn redis(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+fn redis(finder: &Finder<'_>, notes: &mut Notes) -> Group {
     let commands = Wanted::new("commands", Metric::RedisCommands, "cmds", ONE_AT_A_TIME);
     let flights = Wanted::new("round trips", Metric::RedisFlights, "trips", ONE_AT_A_TIME);
     let mut lines: Vec<Line> = finder.line(&commands, notes).into_iter().collect();
@@ -161,89 +167,7 @@ fn redis(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
     Group { title: "Redis, per request", how, lines, remarks: Vec::new() }
 }
 
-fn cpu(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
-    let process = |name: &str, process| {
-        Wanted::new(name, Metric::CpuTime, "", USAGE).with("process", process)
-    };
-    let mut lines = Vec::new();
-    let subject = process("the service", "subject");
-    lines.extend(finder.line(&subject, notes));
-    lines.extend(finder.verdicts(&subject, notes).filter(|_| !lines.is_empty()));
-    for phase in phases(finder) {
-        let wanted = Wanted::new(phase.clone(), Metric::CpuPhase, "", CPU).inside();
-        let wanted =
-            wanted.with("process", "subject").with("phase", &phase).with("view", "exclusive");
-        lines.extend(finder.line(&wanted, notes));
-    }
-    let postgres = process("Postgres", "postgres");
-    if let Some(line) = finder.line(&postgres, notes) {
-        lines.push(line);
-        lines.extend(finder.verdicts(&postgres, notes));
-    }
-    lines.extend(finder.line(&process("Redis", "redis"), notes));
-    let how = "by process clocks in these laps; parts by samples".to_owned();
-    Group { title: "CPU time, per request", how, lines, remarks: prices(finder, notes) }
-}
-
-/// Exclusive phases of the subject, the largest of the first arm first, `other` last.
-fn phases(finder: &Finder<'_>) -> Vec<String> {
-    let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
-    for cost in finder.costs(Metric::CpuPhase) {
-        let exclusive = cost.labels.get("view").is_some_and(|view| view == "exclusive")
-            && cost.labels.get("process").is_some_and(|process| process == "subject");
-        let value = cost.amount.figure().map_or(0.0, |figure| figure.value);
-        if let (true, Some(phase)) = (exclusive, cost.labels.get("phase")) {
-            let known = largest.entry(phase).or_default();
-            *known = known.max(value);
-        }
-    }
-    let mut phases: Vec<(&str, f64)> = largest.into_iter().collect();
-    phases.sort_by(|a, b| (a.0 == "other").cmp(&(b.0 == "other")).then(b.1.total_cmp(&a.1)));
-    phases.into_iter().map(|(phase, _)| phase.to_owned()).collect()
-}
-
-/// What a saved round trip is worth, one sentence for each pair of arms.
-fn prices(finder: &Finder<'_>, notes: &mut Vec<String>) -> Vec<String> {
-    let of_route = |price: &&PingPrice| price.route == finder.route;
-    let mut pairs: Vec<(&PingPrice, Vec<String>)> = Vec::new();
-    for price in finder.report.ping_prices.iter().filter(of_route) {
-        let text = price_text(price);
-        let same = |(known, _): &&mut (&PingPrice, _)| {
-            known.with == price.with && known.without == price.without
-        };
-        match pairs.iter_mut().find(same) {
-            Some((_, texts)) => texts.push(text),
-            None => pairs.push((price, vec![text])),
-        }
-    }
-    pairs
-        .into_iter()
-        .map(|(price, texts)| {
-            let (report, trips) = (finder.report, numbers::count(price.trips_saved));
-            let closed = price.doubts.iter().map(|doubt| format!(" ({})", note(notes, doubt)));
-            format!(
-                "one pool ping costs {}: “{}” has {trips} fewer than “{}”{}",
-                texts.join(", "),
-                report.title(&price.without),
-                report.title(&price.with),
-                closed.collect::<String>(),
-            )
-        })
-        .collect()
-}
-
-fn price_text(price: &PingPrice) -> String {
-    let figure = price.per_trip;
-    let whose = if price.process == "subject" { "the service" } else { "Postgres" };
-    let scale = Scale::of("s", "", &[(figure.value, (figure.high - figure.low) / 2.0)]);
-    let range = format!("{} to {}", scale.show(figure.low), scale.show(figure.high));
-    if figure.low <= 0.0 && figure.high >= 0.0 {
-        return format!("{whose} something between {range} {} of CPU", scale.unit);
-    }
-    format!("{whose} {} {} of CPU ({range})", scale.show(figure.value), scale.unit)
-}
-
-fn waiting(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+fn waiting(finder: &Finder<'_>, notes: &mut Notes) -> Group {
     let serial: &[&str] = &["serial"];
     let wanted = [
         Wanted::new("before the first trip", Metric::PhaseBefore, "", serial),
@@ -253,12 +177,13 @@ fn waiting(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
         Wanted::new("after the last one", Metric::PhaseAfter, "", serial),
     ];
     let wanted = wanted.map(|wanted| Wanted { said: "idle machine", ..wanted });
-    let lines = wanted.iter().filter_map(|wanted| finder.line(wanted, notes)).collect();
+    let lines = wanted.iter().filter_map(|wanted| finder.line(wanted, notes));
+    let lines = lines.filter(|line| !all_zero(line)).collect();
     let how = "from its packets; never add to the times under load".to_owned();
     Group { title: "One request on an idle machine", how, lines, remarks: Vec::new() }
 }
 
-fn switches(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+fn switches(finder: &Finder<'_>, notes: &mut Notes) -> Group {
     let mut lines = Vec::new();
     for (process, name) in [("subject", "service"), ("postgres", "Postgres")] {
         for kind in ["voluntary", "involuntary"] {
@@ -272,7 +197,7 @@ fn switches(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
     Group { title: "Context switches, per request", how, lines, remarks: Vec::new() }
 }
 
-fn syscalls(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
+fn syscalls(finder: &Finder<'_>, notes: &mut Notes) -> Group {
     let total = Wanted::new("all calls", Metric::Syscalls, "calls", SYSCALLS);
     let pass = finder.find(&total).into_iter().flatten().next().map(|c| c.origin.pass.as_str());
     let mut lines: Vec<Line> = finder.line(&total, notes).into_iter().collect();
@@ -281,7 +206,8 @@ fn syscalls(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
         let wanted = Wanted { name: name.clone(), passes, ..total.clone() }.part();
         lines.extend(finder.line(&wanted.with("name", &name), notes));
         let failed = Wanted::new("in vain (EAGAIN)", Metric::SyscallErrors, "calls", passes);
-        let failed = failed.part().inside().with("name", &name).with("errno", "EAGAIN");
+        let failed = Wanted { total: Some(Metric::Syscalls), ..failed.part().inside() };
+        let failed = failed.with("name", &name).with("errno", "EAGAIN");
         lines.extend(finder.line(&failed, notes));
     }
     let how = if pass == Some("syscalls") { "under load" } else { "one request at a time" };
@@ -298,24 +224,31 @@ fn top_calls(finder: &Finder<'_>, pass: &str) -> Vec<String> {
     }
     let mut calls: Vec<(&str, f64)> = largest.into_iter().collect();
     calls.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
-    let seen = |&(_, value): &(&str, f64)| value >= 0.05;
+    let seen = |&(_, value): &(&str, f64)| value >= 0.1;
     calls.into_iter().filter(seen).take(TOP_CALLS).map(|(name, _)| name.to_owned()).collect()
 }
 
-fn memory(finder: &Finder<'_>, notes: &mut Vec<String>) -> Group {
-    let mut wanted = vec![
+fn allocations(finder: &Finder<'_>, notes: &mut Notes) -> Group {
+    let wanted = [
         Wanted::new("heap blocks", Metric::AllocationsBlocks, "count", ALLOCATIONS),
         Wanted::new("heap bytes", Metric::AllocationsBytes, "B", ALLOCATIONS),
     ];
-    for (rule, name) in [
+    let lines = wanted.iter().filter_map(|wanted| finder.line(wanted, notes)).collect();
+    let how = "of the service, by counters in its heap".to_owned();
+    Group { title: "Allocations, per request", how, lines, remarks: Vec::new() }
+}
+
+fn memory(finder: &Finder<'_>, notes: &mut Notes) -> Group {
+    let wanted = [
         ("highest CPU of six", "resident when busiest"),
         ("median", "resident, median"),
         ("peak", "resident, peak"),
-    ] {
+    ]
+    .map(|(rule, name)| {
         let resident = Wanted::new(name, Metric::MemoryResident, "", USAGE);
-        wanted.push(resident.with("process", "subject").with("rule", rule));
-    }
+        resident.with("process", "subject").with("rule", rule)
+    });
     let lines = wanted.iter().filter_map(|wanted| finder.line(wanted, notes)).collect();
-    let how = "of the service under load; heap per request".to_owned();
+    let how = "of the service under load".to_owned();
     Group { title: "Memory", how, lines, remarks: Vec::new() }
 }
