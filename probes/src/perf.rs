@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -99,12 +99,32 @@ impl Perf {
         self.ask(if on { "enable" } else { "disable" })
     }
 
-    /// Ends recording; what was recorded is on disk.
+    /// Ends recording; what was recorded is on disk. Of a perf that did not end as it was told to,
+    /// nothing stays.
     pub fn finish(mut self) -> Result<Recorded> {
+        let ended = self.end();
+        let errors = fs::read_to_string(&self.errors).unwrap_or_default();
+        for file in self.fifos.iter().chain([&self.errors]) {
+            let _gone = fs::remove_file(file);
+        }
+        let status = ended.inspect_err(|_| self.remove_data())?;
+        // perf passes the signal that ended it on to itself.
+        if !status.success() && status.signal() != Some(Signal::SIGINT as i32) {
+            self.remove_data();
+            bail!("perf ended ({status}): {}", last_line(&errors));
+        }
+        ensure!(self.data.exists(), "perf left no file: {}", last_line(&errors));
+        Ok(Recorded { data: self.data })
+    }
+
+    fn end(&mut self) -> Result<ExitStatus> {
         let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
         let told = kill(pid, Signal::SIGINT);
         let deadline = Instant::now() + PATIENCE;
-        while self.child.try_wait().context("cannot wait for perf")?.is_none() {
+        loop {
+            if let Some(status) = self.child.try_wait().context("cannot wait for perf")? {
+                return Ok(status);
+            }
             if told.is_err() || Instant::now() > deadline {
                 self.child.kill().context("cannot end perf")?;
                 self.child.wait().context("cannot wait for perf")?;
@@ -112,13 +132,10 @@ impl Perf {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        for fifo in &self.fifos {
-            let _gone = fs::remove_file(fifo);
-        }
-        let errors = fs::read_to_string(&self.errors).unwrap_or_default();
-        let _gone = fs::remove_file(&self.errors);
-        ensure!(self.data.exists(), "perf left no file: {}", last_line(&errors));
-        Ok(Recorded { data: self.data })
+    }
+
+    fn remove_data(&self) {
+        let _gone = fs::remove_file(&self.data);
     }
 
     fn ask(&mut self, word: &str) -> Result<()> {

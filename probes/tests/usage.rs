@@ -129,7 +129,13 @@ fn what_cannot_be_done_is_one_line_and_exit_code_1() {
 
 #[test]
 fn every_probe_describes_itself_without_a_folder() {
-    for program in [PROBE, env!("CARGO_BIN_EXE_assay-probe-wire")] {
+    for program in [
+        PROBE,
+        env!("CARGO_BIN_EXE_assay-probe-wire"),
+        env!("CARGO_BIN_EXE_assay-probe-syscalls"),
+        env!("CARGO_BIN_EXE_assay-probe-cpu"),
+        env!("CARGO_BIN_EXE_assay-probe-allocations"),
+    ] {
         let output = Command::new(program).arg("--describe").output().unwrap();
         assert!(output.status.success());
         let description: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

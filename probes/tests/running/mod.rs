@@ -66,8 +66,13 @@ impl Running {
 
     /// Sends a command and waits for its answer; when.
     pub(crate) fn tell(&mut self, word: &str) -> u64 {
-        writeln!(self.input.as_mut().unwrap(), "{word}").unwrap();
+        self.send(word);
         moment(&self.line(), word)
+    }
+
+    /// Sends a command.
+    pub(crate) fn send(&mut self, word: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{word}").unwrap();
     }
 
     /// Says that there are no more commands, and waits for the end.
