@@ -12,7 +12,7 @@ fn part(text: &str, from: &str, to: &str) -> String {
     let mut out = String::new();
     for line in text[start..end].lines() {
         let characters: Vec<char> = line.chars().collect();
-        let parts: Vec<String> = characters.chunks(96).map(|part| part.iter().collect()).collect();
+        let parts: Vec<String> = characters.chunks(95).map(|part| part.iter().collect()).collect();
         out.push_str(&parts.join("⏎\n"));
         out.push('\n');
     }
@@ -28,40 +28,40 @@ fn four_variants_stand_side_by_side_in_100_columns() {
     let rendered = terminal(100);
     insta::assert_snapshot!(part(&rendered, "toy · detail", "CPU time, per request"), @r"
     toy · detail   GET /toy/{name}
-                                    per query,    per query, ping     per page, ping     per page, p⏎
-    ing
-                                       ping on                off                 on                ⏎
-    off
+                                    per query,    per query, ping     per page, ping     per page, ⏎
+    ping
+                                       ping on                off                 on               ⏎
+     off
     Speed                            6 rounds of 1.0 s, 10 connections, no probe
-      throughput ¹              req/s    2,010    2,510 +24.7 % ▲    2,110  +4.9 % ▲    2,030  +1.3 ⏎
-    % ?
-        verdict                                     faster ±1.5 %      faster ±1.6 % cannot tell ±1.⏎
-    3 %
-        range of laps, req/s     1,970 – 2,060      2,435 – 2,567      2,065 – 2,170      1,990 – 2,⏎
-    110
-      latency p50 ²             ms        4.99     3.99 −20.1 %       4.74  −4.9 %       4.93       ⏎
-      ~
-      latency p99 ²             ms       20.00    20.00         ~    20.00         ~    20.00       ⏎
-      ~
+      throughput ¹              req/s    2,010    2,510 +24.7 % ▲    2,110  +4.9 % ▲    2,030  +1.3⏎
+     % ?
+        verdict                                     faster ±1.5 %      faster ±1.6 % cannot tell ±1⏎
+    .3 %
+        range of laps, req/s     1,970 – 2,060      2,435 – 2,567      2,065 – 2,170      1,990 – 2⏎
+    ,110
+      latency p50 ²             ms        4.99     3.99 −20.1 %       4.74  −4.9 %       4.93      ⏎
+       ~
+      latency p99 ²             ms       20.00    20.00         ~    20.00         ~    20.00      ⏎
+       ~
     Postgres, per request            from its packets, 500 requests one at a time
-      round trips               trips        9        6      −3          5      −4          4      −⏎
-    5
-        user statements         trips        3        3         =        3         =        3       ⏎
-      =
-        pool pings              trips        6        3      −3          2      −4          1      −⏎
-    5
-      of all, awaited           trips        6        3      −3          4      −2          3      −⏎
-    3
-      the same under load       trips    9.002    6.002  −3.000      5.002  −4.000      4.002  −5.00⏎
-    0
-      ReadyForQuery answers     msgs         9        6      −3          5      −4          4      −⏎
-    5
-      statements executed       stmts        3        3         =        3         =        3       ⏎
-      =
-      rows                      rows        14       14         =       14         =       14       ⏎
-      =
-      bytes from Postgres       B        3,000    3,000         =    3,000         =    3,000       ⏎
-      =
+      round trips               trips        9        6      −3          5      −4          4      ⏎
+    −5
+        user statements         trips        3        3         =        3         =        3      ⏎
+       =
+        pool pings              trips        6        3      −3          2      −4          1      ⏎
+    −5
+      of all, awaited           trips        6        3      −3          4      −2          3      ⏎
+    −3
+      the same under load       trips    9.002    6.002  −3.000      5.002  −4.000      4.002  −5.0⏎
+    00
+      ReadyForQuery answers     msgs         9        6      −3          5      −4          4      ⏎
+    −5
+      statements executed       stmts        3        3         =        3         =        3      ⏎
+       =
+      rows                      rows        14       14         =       14         =       14      ⏎
+       =
+      bytes from Postgres       B        3,000    3,000         =    3,000         =    3,000      ⏎
+       =
     ");
 }
 
@@ -70,51 +70,51 @@ fn times_calls_and_memory_follow_in_the_same_columns() {
     let rendered = terminal(100);
     insta::assert_snapshot!(part(&rendered, "CPU time, per request", "toy · cached"), @r"
     CPU time, per request            by process clocks in these laps; parts by samples
-      the service ¹             µs         200      159 −19.8 % ▲      190  −4.7 % ▲      197  −1.2 ⏎
-    % ?
-        verdict                                     faster ±0.9 %      faster ±1.4 % cannot tell ±1.⏎
-    2 %
-        tokio                   µs          90       90         ~       90         ~       90       ⏎
-      ~
+      the service ¹             µs         200      159 −19.8 % ▲      190  −4.7 % ▲      197  −1.2⏎
+     % ?
+        verdict                                     faster ±0.9 %      faster ±1.4 % cannot tell ±1⏎
+    .2 %
+        tokio                   µs          90       90         ~       90         ~       90      ⏎
+       ~
         sqlx ³                  µs          80      n/a                n/a                n/a
         other ³                 µs         120      n/a                n/a                n/a
-      Postgres                  µs       179.9    139.9 −22.2 % ▲    159.4 −11.3 % ▲    149.3 −17.0 ⏎
-    % ▲
-        verdict                                     faster ±0.3 %      faster ±0.4 %      faster ±0.⏎
-    4 %
-        kernel: tcp             µs          60       60         ~       60         ~       60       ⏎
-      ~
+      Postgres                  µs       179.9    139.9 −22.2 % ▲    159.4 −11.3 % ▲    149.3 −17.0⏎
+     % ▲
+        verdict                                     faster ±0.3 %      faster ±0.4 %      faster ±0⏎
+    .4 %
+        kernel: tcp             µs          60       60         ~       60         ~       60      ⏎
+       ~
       → parts are shares of samples, at most ±6.0 µs; too few samples of tls
       → CPU of a pool ping (“per query, ping off” has 3 fewer): Postgres 13.28 µs (13.10 to 13.47),
         service 13.1 µs (12.4 to 13.9) ⁴
-      → CPU of a pool ping (“per page, ping off” has 1 fewer): Postgres 10.3 µs (9.1 to 11.5), servi⏎
-    ce
+      → CPU of a pool ping (“per page, ping off” has 1 fewer): Postgres 10.3 µs (9.1 to 11.5), serv⏎
+    ice
         −6.9 µs (−11.7 to −2.1) ⁴
     Context switches, per request    in the laps above; voluntary: it waited
-      service, voluntary        times     0.50     0.50         ~     0.50         ~     0.50       ⏎
-      ~
-      service, involuntary      times     4.00     4.00         ~     4.00         ~     4.00       ⏎
-      ~
+      service, voluntary        times     0.50     0.50         ~     0.50         ~     0.50      ⏎
+       ~
+      service, involuntary      times     4.00     4.00         ~     4.00         ~     4.00      ⏎
+       ~
     System calls, per request        under load
-      all calls                 calls     19.0     13.0    −6.0       11.0    −8.0        9.0   −10.⏎
-    0
-        recvfrom                calls      9.5      6.5    −3.0        5.5    −4.0        4.5    −5.⏎
-    0
-        sendto                  calls        9        6      −3          5      −4          4      −⏎
-    5
+      all calls                 calls     19.0     13.0    −6.0       11.0    −8.0        9.0   −10⏎
+    .0
+        recvfrom                calls      9.5      6.5    −3.0        5.5    −4.0        4.5    −5⏎
+    .0
+        sendto                  calls        9        6      −3          5      −4          4      ⏎
+    −5
     Allocations, per request         of the service, by counters in its heap
-      heap blocks               count      309      306      −3        305      −4        304      −⏎
-    5
-      heap bytes                KiB      49.00    46.00  −6.1 %      45.00  −8.2 %      44.00 −10.2 ⏎
-    %
+      heap blocks               count      309      306      −3        305      −4        304      ⏎
+    −5
+      heap bytes                KiB      49.00    46.00  −6.1 %      45.00  −8.2 %      44.00 −10.2⏎
+     %
     Memory                           of the service under load
-      resident when busiest     MiB       7.63     7.63         ~     7.63         ~     7.63       ⏎
-      ~
+      resident when busiest     MiB       7.63     7.63         ~     7.63         ~     7.63      ⏎
+       ~
     One request on an idle machine   from its packets; never add to the times under load
-      before the first trip     µs         100      100         ~      100         ~      100       ⏎
-      ~
-      waiting for Postgres      µs         900      900         ~      900         ~      900       ⏎
-      ~
+      before the first trip     µs         100      100         ~      100         ~      100      ⏎
+       ~
+      waiting for Postgres      µs         900      900         ~      900         ~      900      ⏎
+       ~
     ¹ per page, ping off: faster by itself, but not after Holm's correction over 6 cells
     ² closed load: latency follows from throughput (connections ÷ rate)
     ³ not measured: perf is not installed
@@ -127,34 +127,34 @@ fn a_page_that_asks_nothing_is_short() {
     let rendered = terminal(100);
     insta::assert_snapshot!(part(&rendered, "toy · cached", "Findings"), @r"
     toy · cached   GET /cached
-                                    per query,    per query, ping     per page, ping     per page, p⏎
-    ing
-                                       ping on                off                 on                ⏎
-    off
+                                    per query,    per query, ping     per page, ping     per page, ⏎
+    ping
+                                       ping on                off                 on               ⏎
+     off
     Speed                            6 rounds of 1.0 s, 10 connections, no probe
-      throughput                req/s    9,010    9,010         ≈    9,010         ≈    9,010       ⏎
-      ≈
-        verdict                                 indistinguishable  indistinguishable  indistinguisha⏎
-    ble
-        range of laps, req/s     8,970 – 9,060      8,935 – 9,067      8,965 – 9,070      8,970 – 9,⏎
-    090
-      latency p50 ¹             ms       1.110    1.110         ~    1.110         ~    1.110       ⏎
-      ~
-      latency p99 ¹             ms       20.00    20.00         ~    20.00         ~    20.00       ⏎
-      ~
+      throughput                req/s    9,010    9,010         ≈    9,010         ≈    9,010      ⏎
+       ≈
+        verdict                                 indistinguishable  indistinguishable  indistinguish⏎
+    able
+        range of laps, req/s     8,970 – 9,060      8,935 – 9,067      8,965 – 9,070      8,970 – 9⏎
+    ,090
+      latency p50 ¹             ms       1.110    1.110         ~    1.110         ~    1.110      ⏎
+       ~
+      latency p99 ¹             ms       20.00    20.00         ~    20.00         ~    20.00      ⏎
+       ~
     Postgres, per request            from its packets, 500 requests one at a time
-      round trips               trips        0        0         =        0         =        0       ⏎
-      =
+      round trips               trips        0        0         =        0         =        0      ⏎
+       =
     Redis, per request               from its packets, 500 requests one at a time
-      commands                  cmds         1        1         =        1         =        1       ⏎
-      =
-      round trips               trips        1        1         =        1         =        1       ⏎
-      =
+      commands                  cmds         1        1         =        1         =        1      ⏎
+       =
+      round trips               trips        1        1         =        1         =        1      ⏎
+       =
     CPU time, per request            by process clocks in these laps; parts by samples
-      the service               µs       44.42    44.40         ≈    44.40         ≈    44.40       ⏎
-      ≈
-        verdict                                 indistinguishable  indistinguishable  indistinguisha⏎
-    ble
+      the service               µs       44.42    44.40         ≈    44.40         ≈    44.40      ⏎
+       ≈
+        verdict                                 indistinguishable  indistinguishable  indistinguish⏎
+    able
       Postgres                  µs           0        0                  0                  0
     ¹ closed load: latency follows from throughput (connections ÷ rate)
     ");
@@ -211,7 +211,8 @@ fn the_legend_speaks_to_newcomers() {
     insta::assert_snapshot!(part(&rendered, "How to read", ""), @r"
     How to read this
       columns       the first is the reference; beside each other stands its change against it
-      ▲ ▼           faster, slower: a higher rate or less time; the 95 % interval excludes no change
+      ▲ ▼           faster, slower: a higher rate or less time; the 95 % interval excludes no chang⏎
+    e
       ±             half of that 95 % interval
       ≈             indistinguishable: the interval lies within ±3 %
       ?             cannot tell: too few rounds, or too noisy
@@ -282,8 +283,8 @@ fn the_same_content_stands_in_markdown() {
     | **Speed** (6 rounds of 1.0 s, 10 connections, no probe) | | | | | |
     | throughput (1) | req/s | 2,010 | 2,510 (+24.7 % ▲) | 2,110 (+4.9 % ▲) | 2,030 (+1.3 % ?) |
     | &emsp;verdict |  |  | faster ±1.5 % | faster ±1.6 % | cannot tell ±1.3 % |
-    | &emsp;range of laps, req/s | req/s | 1,970 – 2,060 | 2,435 – 2,567 | 2,065 – 2,170 | 1,990 – 2⏎
-    ,110 |
+    | &emsp;range of laps, req/s | req/s | 1,970 – 2,060 | 2,435 – 2,567 | 2,065 – 2,170 | 1,990 – ⏎
+    2,110 |
     | latency p50 (2) | ms | 4.99 | 3.99 (−20.1 %) | 4.74 (−4.9 %) | 4.93 (\~) |
     | latency p99 (2) | ms | 20.00 | 20.00 (\~) | 20.00 (\~) | 20.00 (\~) |
     | **Postgres, per request** (from its packets, 500 requests one at a time) | | | | | |
@@ -317,16 +318,16 @@ fn the_same_content_stands_in_markdown() {
     | heap bytes | KiB | 49.00 | 46.00 (−6.1 %) | 45.00 (−8.2 %) | 44.00 (−10.2 %) |
     | **Memory** (of the service under load) | | | | | |
     | resident when busiest | MiB | 7.63 | 7.63 (\~) | 7.63 (\~) | 7.63 (\~) |
-    | **One request on an idle machine** (from its packets; never add to the times under load) | | |⏎
-     | | |
+    | **One request on an idle machine** (from its packets; never add to the times under load) | | ⏎
+    | | | |
     | before the first trip | µs | 100 | 100 (\~) | 100 (\~) | 100 (\~) |
     | waiting for Postgres | µs | 900 | 900 (\~) | 900 (\~) | 900 (\~) |
 
     - → parts are shares of samples, at most ±6.0 µs; too few samples of tls
-    - → CPU of a pool ping (“per query, ping off” has 3 fewer): Postgres 13.28 µs (13.10 to 13.47), ⏎
-    service 13.1 µs (12.4 to 13.9) (4)
-    - → CPU of a pool ping (“per page, ping off” has 1 fewer): Postgres 10.3 µs (9.1 to 11.5), servi⏎
-    ce −6.9 µs (−11.7 to −2.1) (4)
+    - → CPU of a pool ping (“per query, ping off” has 3 fewer): Postgres 13.28 µs (13.10 to 13.47),⏎
+     service 13.1 µs (12.4 to 13.9) (4)
+    - → CPU of a pool ping (“per page, ping off” has 1 fewer): Postgres 10.3 µs (9.1 to 11.5), serv⏎
+    ice −6.9 µs (−11.7 to −2.1) (4)
     - (1) per page, ping off: faster by itself, but not after Holm's correction over 6 cells
     - (2) closed load: latency follows from throughput (connections ÷ rate)
     - (3) not measured: perf is not installed
