@@ -103,6 +103,8 @@ pub struct Session {
     setting_up: bool,
     /// Whether the trip before was a statement's, so that a bare Sync is a release.
     after_statement: bool,
+    /// Whether the portal that was executed last has rows left: its statement has been counted.
+    suspended: bool,
     prepared: HashMap<Box<[u8]>, StatementId>,
     portals: HashMap<Box<[u8]>, StatementId>,
     unnamed: Option<StatementId>,
@@ -145,6 +147,7 @@ impl Session {
             copying: false,
             setting_up: false,
             after_statement: false,
+            suspended: false,
             prepared: HashMap::new(),
             portals: HashMap::new(),
             unnamed: None,
@@ -319,7 +322,10 @@ impl Session {
             Backend::Authentication(0 | 12) => {}
             Backend::Authentication(_) => self.answer_opening(),
             Backend::ParseComplete => self.answer(|step| matches!(step, Step::Parse)),
-            Backend::BindComplete => self.answer(|step| matches!(step, Step::Bind)),
+            Backend::BindComplete => {
+                self.suspended = false;
+                self.answer(|step| matches!(step, Step::Bind));
+            }
             Backend::CloseComplete => self.answer(|step| matches!(step, Step::Close(_))),
             Backend::RowDescription | Backend::NoData => {
                 self.answer(|step| matches!(step, Step::Describe(_)));
@@ -332,6 +338,7 @@ impl Session {
             Backend::CommandComplete { tag } => self.complete(moment, Some(tag), statements, sink),
             Backend::EmptyQuery => self.complete(moment, None, statements, sink),
             Backend::PortalSuspended => {
+                self.suspend(moment, statements, sink);
                 self.answer(|step| matches!(step, Step::Execute { .. }));
                 self.note(Contents::of(Class::User));
                 sink.fact(Fact::Suspended { moment });
@@ -372,7 +379,9 @@ impl Session {
         let contents = Contents::of(class);
         let set_up = self.setting_up && class == Class::Setting;
         let reason = if set_up { None } else { contents.reason() };
-        sink.fact(Fact::Execution { moment, statement, reason });
+        if !std::mem::take(&mut self.suspended) {
+            sink.fact(Fact::Execution { moment, statement, reason });
+        }
         if let Some(flight) = &mut self.flight
             && flight.what == What::Nothing
         {
@@ -380,6 +389,21 @@ impl Session {
         }
         self.note(contents);
         self.queue.completed();
+    }
+
+    /// The client wanted some rows only, and may never want the others: the statement has run, and
+    /// the server counts it. Fetched again to its end, it is not counted again.
+    fn suspend(&mut self, moment: Moment, statements: &Statements, sink: &mut impl FactSink) {
+        let Some(statement) = self.current(statements) else { return };
+        if !std::mem::replace(&mut self.suspended, true) {
+            let reason = Contents::of(Class::User).reason();
+            sink.fact(Fact::Execution { moment, statement, reason });
+        }
+        if let Some(flight) = &mut self.flight
+            && flight.what == What::Nothing
+        {
+            flight.what = What::Statement(statement);
+        }
     }
 
     fn error(&mut self, moment: Moment, sink: &mut impl FactSink) {
@@ -411,6 +435,11 @@ impl Session {
         };
         if let Some(flight) = &mut self.flight {
             flight.cycles += 1;
+            // A Sync after a Flush ends what earlier trips of its cycle began: it asks no one
+            // whether the connection lives.
+            if flight.contents.is_bare() {
+                flight.contents.add(cycle);
+            }
         }
         sink.fact(Fact::Cycle { moment, answered });
     }

@@ -378,6 +378,31 @@ fn a_portal_fetched_in_parts_is_one_execution() {
 }
 
 #[test]
+fn a_portal_whose_rest_nobody_wants_is_one_execution_too() {
+    check(
+        "F: P(select a) B E S
+         B: 1 2 D s Z
+         F: P(select b) B E S
+         B: 1 2 D C Z",
+        "user user | ready 2 ran 2 suspended",
+    );
+}
+
+#[test]
+fn a_sync_that_ends_a_batch_sent_with_flush_is_no_ping() {
+    // psycopg's pipeline: rows are asked for before the pipeline is left.
+    check(
+        "F: P(select a) B D E P(select b) B D E H
+         B: 1 2 T D C 1 2 T D C
+         F: S
+         B: Z
+         F: S
+         B: Z",
+        "user+0 user pool-ping~ | ready 2 ran 2",
+    );
+}
+
+#[test]
 fn a_statement_that_was_prepared_before_the_capture_is_known_by_its_tag() {
     check("F: B(S_1) E S\n B: 2 C(BEGIN) Z", "transaction | ready 1 ran 1");
     check("F: B(S_2) E S\n B: 2 C(UPDATE 1) Z", "user | ready 1 ran 1");

@@ -1,8 +1,8 @@
 //! Serial load: one request at a time, each in a slot of its own.
 //!
 //! A pool may still talk to its database after the answer, so a slot lasts until the service has
-//! been still for the gap. Every fourth slot is empty and as long as the one before it: what a capture
-//! holds there was caused by nobody.
+//! been still for the gap. Every fourth slot is empty and as long as the one before it: what a
+//! capture holds there was caused by nobody.
 
 use std::io;
 use std::rc::Rc;

@@ -12,6 +12,7 @@ use assay_captures::usage::At;
 use assay_probes::capture_folder::CaptureFolder;
 use assay_probes::cli::{Description, SessionArgs};
 use assay_probes::clock;
+use assay_probes::processes::ProcessTree;
 use assay_probes::session::{self, Probe, Recorder};
 use assay_probes::strace::{self, Strace};
 use assay_probes::syscall_counter::SyscallCounter;
@@ -68,7 +69,7 @@ impl Probe for Args {
                 folder.manifest.backend = Some("strace".into());
                 folder.manifest.tool = Some(strace::tool()?);
                 let mut tracing = Tracing {
-                    pids,
+                    tree: ProcessTree::new(&pids),
                     core: self.cpu,
                     file: folder.path().join(TRACE),
                     running: None,
@@ -184,7 +185,7 @@ impl Counting {
 
 /// Tracing with strace: one file, so it can be switched on once.
 struct Tracing {
-    pids: Vec<Pid>,
+    tree: ProcessTree,
     core: Option<usize>,
     file: PathBuf,
     running: Option<Strace>,
@@ -196,7 +197,10 @@ impl Tracing {
     fn on(&mut self) -> Result<()> {
         ensure!(!self.used, "strace writes one file: it cannot be switched on twice");
         self.used = true;
-        let strace = Strace::attach(&self.pids, &self.file, self.core)?;
+        // strace follows children that come, but has to be told of those that are there.
+        self.tree.refresh();
+        let pids: Vec<Pid> = self.tree.pids().collect();
+        let strace = Strace::attach(&pids, &self.file, self.core)?;
         self.command.clone_from(&strace.command);
         self.running = Some(strace);
         Ok(())
