@@ -26,3 +26,4 @@ pub mod subject;
 pub mod teardown;
 pub mod tools;
 pub mod ui;
+pub mod unmasked;

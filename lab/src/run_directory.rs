@@ -1,7 +1,8 @@
 //! The run directory: made, its record kept, ended as complete or incomplete.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,11 +12,17 @@ use assay_captures::manifest::Status;
 use assay_captures::run_dir;
 use assay_captures::run_record::RunRecord;
 use assay_captures::units::Moment;
+use nix::libc;
+
+/// Several times what a record takes.
+const ROOM: libc::off_t = 128 * 1024;
 
 /// The directory of a run and its record.
 #[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
+    /// Room on the disk for the last record; given back before that is written.
+    room: Option<File>,
     /// What `run.json` will say; call [`RunDirectory::save`] after a change.
     pub record: RunRecord,
 }
@@ -29,7 +36,7 @@ impl RunDirectory {
         let mut folder = fs::DirBuilder::new();
         let made = folder.recursive(true).mode(0o700).create(path);
         made.map_err(|error| unwritten(path, &error))?;
-        let run = Self { path: path.to_path_buf(), record };
+        let run = Self { path: path.to_path_buf(), room: keep_room(path), record };
         run.write(run_dir::EXPERIMENT, experiment.as_bytes())?;
         run.save()?;
         Ok(run)
@@ -53,6 +60,7 @@ impl RunDirectory {
         self.record.status = if reason.is_some() { Status::Incomplete } else { Status::Complete };
         self.record.reason = reason.map(|reason| reason.lines().next().unwrap_or("").to_owned());
         self.record.ended = Some(now());
+        self.room = None;
         self.save()
     }
 
@@ -60,6 +68,17 @@ impl RunDirectory {
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         write_private(&self.path.join(name), bytes)
     }
+}
+
+/// Takes room in a folder for as long as the file is open, so that a full disk can still be told
+/// of. Nobody sees it, and it is gone with this process. Not every file system can.
+fn keep_room(folder: &Path) -> Option<File> {
+    let path = folder.join("room");
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).ok()?;
+    let _unlinked = fs::remove_file(&path);
+    // SAFETY: the descriptor is open.
+    let kept = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, ROOM) };
+    (kept == 0).then_some(file)
 }
 
 /// Writes a file that only its owner reads. It is replaced whole, so that a reader never sees half

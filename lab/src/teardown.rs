@@ -14,6 +14,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::processes::{self, Process};
+use crate::unmasked;
 
 /// How long postmasters may take; they give their backends five seconds.
 const POSTMASTERS: Duration = Duration::from_secs(8);
@@ -112,9 +113,10 @@ pub fn end_postmaster_of(scratch: &Path) {
     }
 }
 
-/// Removes a temporary directory with all that is in it, and the shared memory of a cluster there
-/// whose postmaster was killed.
+/// Removes a temporary directory with all that is in it, the shared memory of a cluster there
+/// whose postmaster was killed, and packets of its run whose probe was.
 pub fn remove(scratch: &Path) {
+    unmasked::remove_of(scratch);
     remove_shared_memory(&cluster(scratch));
     let deadline = Instant::now() + KILL;
     while fs::remove_dir_all(scratch).is_err() && scratch.exists() && Instant::now() < deadline {

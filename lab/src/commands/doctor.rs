@@ -123,7 +123,21 @@ fn tools() -> Vec<Check> {
 #[derive(Debug, Deserialize)]
 struct Description {
     summary: String,
+    tools: Vec<String>,
     rights: Vec<String>,
+}
+
+impl Description {
+    /// What it records, with what, and by which rights.
+    fn in_words(&self) -> String {
+        let mut text = self.summary.clone();
+        for (label, names) in [("uses", &self.tools), ("needs", &self.rights)] {
+            if !names.is_empty() {
+                let _never = write!(text, "; {label} {}", names.join(", "));
+            }
+        }
+        text
+    }
 }
 
 fn probes() -> Vec<Check> {
@@ -159,12 +173,13 @@ fn probe(programs: &ProbePrograms, question: &str) -> Check {
     };
     let lacking = lacking_rights(&described.rights, &program);
     if lacking.is_empty() {
-        return Check::good(&what, described.summary);
+        return Check::good(&what, described.in_words());
     }
     let rights = lacking.join(",");
     let mend = format!("setcap {rights}+ep {} (as root), or run assay as root", program.display());
     let cost = format!("{} cannot be recorded", described.summary);
-    Check::bad(&what, State::Missing, &format!("lacks {rights}"), &cost, &mend)
+    let found = format!("lacks {rights}: {}", described.in_words());
+    Check::bad(&what, State::Missing, &found, &cost, &mend)
 }
 
 /// The capabilities that a probe needs and that neither this process nor the program's file has.

@@ -23,6 +23,7 @@ use crate::run::{
 };
 use crate::run_directory::{RunDirectory, now, stamped};
 use crate::ui::Ui;
+use crate::unmasked;
 
 /// What is to be measured, and where it is kept.
 #[derive(Clone, Debug)]
@@ -70,6 +71,7 @@ fn measure(
         None => runs_folder().join(stamped(record.started, &experiment.name)),
     };
     let run = RunDirectory::create(&path, &experiment.text, record)?;
+    unmasked::remember(worker.scratch.path(), run.path());
     ui.say(&format!("run {}", path.display()));
     let materials = Materials {
         experiment,
@@ -110,9 +112,30 @@ fn measure(
 /// Stops services, and keeps what was recorded.
 fn close(laboratory: Laboratory) -> RunDirectory {
     let progress = laboratory.ui.work("stop services");
-    let run = laboratory.close();
+    let mut run = laboratory.close();
     progress.done("stopped");
+    remove_unmasked(&mut run);
     run
+}
+
+/// Removes packets that a killed probe has left, and says so where their pass is told of.
+fn remove_unmasked(run: &mut RunDirectory) {
+    for capture in unmasked::remove(run.path()) {
+        let pass = run
+            .record
+            .passes
+            .iter_mut()
+            .find(|pass| capture.starts_with(assay_captures::run_dir::pass(&pass.name)));
+        let Some(pass) = pass else { continue };
+        if pass.status == Status::Complete {
+            pass.status = Status::Incomplete;
+        }
+        let told = pass.reason.as_deref().is_some_and(|reason| reason.ends_with(unmasked::REMOVED));
+        if !told {
+            let reason = pass.reason.take().unwrap_or_else(|| "its probe was killed".to_owned());
+            pass.reason = Some(format!("{reason}; {}", unmasked::REMOVED));
+        }
+    }
 }
 
 /// Marks the run incomplete for a reason; the reason is also what the command fails with.

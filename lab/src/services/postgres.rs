@@ -302,6 +302,8 @@ impl Cluster {
         let mut lines: BTreeMap<&str, String> = BTreeMap::from([
             ("autovacuum", "off".to_owned()),
             ("pg_stat_statements.track", "all".to_owned()),
+            // Its last words are shown when it dies: without the warnings of our own VACUUM.
+            ("log_min_messages", "error".to_owned()),
             // In files of the cluster, so that it goes with the folder and never stays behind in
             // /dev/shm.
             ("dynamic_shared_memory_type", "mmap".to_owned()),

@@ -1,6 +1,9 @@
 //! Bad input is answered in one line that says what to do, with the right exit code.
 
+use std::path::Path;
 use std::process::{Command, Output};
+
+use assay::probes_build::{ProbePrograms, QUESTIONS};
 
 use crate::guarded_run::{Tiny, services_are_installed};
 
@@ -135,6 +138,26 @@ fn a_postgres_that_cannot_be_reached_is_one_line() {
     assert!(said.starts_with("error: cannot connect to postgres: "), "{said}");
     let record = std::fs::read_to_string(tiny.run().join("run.json")).unwrap();
     assert!(!record.contains("secret"), "the password was kept");
+}
+
+#[test]
+fn the_doctor_names_what_each_probe_says_that_it_uses_and_needs() {
+    let programs = ProbePrograms::in_folder(
+        Path::new(env!("CARGO_BIN_EXE_assay")).parent().expect("a program lies in a folder"),
+    );
+    let doctor = String::from_utf8(assay(&["doctor"]).stdout).unwrap();
+    for question in QUESTIONS {
+        let described = Command::new(programs.program(question)).arg("--describe").output();
+        let described: serde_json::Value =
+            serde_json::from_slice(&described.unwrap().stdout).unwrap();
+        let begin = format!("probe {question} ");
+        let line = doctor.lines().find(|line| line.contains(&begin)).unwrap();
+        for list in ["tools", "rights"] {
+            for name in described[list].as_array().unwrap() {
+                assert!(line.contains(name.as_str().unwrap()), "{list} of {question}: {line}");
+            }
+        }
+    }
 }
 
 #[test]

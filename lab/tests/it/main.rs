@@ -3,4 +3,5 @@
 mod cli;
 mod faults;
 mod guarded_run;
+mod incomplete;
 mod services;
