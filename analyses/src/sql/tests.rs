@@ -1,3 +1,5 @@
+//! Texts as clients send them, and the statements that are found in them.
+
 use super::*;
 
 fn check(sql: &str, expected: &[(Class, &str)]) {

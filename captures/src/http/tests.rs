@@ -1,3 +1,5 @@
+//! Both sides of a connection in, messages and problems out.
+
 use super::*;
 use crate::tcp::Side;
 use crate::units::Moment;

@@ -1,3 +1,5 @@
+//! Files built byte by byte: byte orders, link types, cuts.
+
 use super::*;
 use crate::parsed::Parsed;
 use crate::units::{Moment, Nanos};

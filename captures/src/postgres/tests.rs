@@ -1,3 +1,5 @@
+//! Messages of both sides in, events and problems out.
+
 use super::*;
 use crate::tcp::Side;
 use crate::units::Moment;

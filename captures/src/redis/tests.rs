@@ -1,3 +1,5 @@
+//! Commands and replies in, events and problems out.
+
 use super::*;
 use crate::tcp::Side;
 use crate::units::Moment;

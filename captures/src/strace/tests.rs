@@ -1,3 +1,5 @@
+//! Lines of every form that strace prints in, records and problems out.
+
 use std::fmt::Write;
 
 use super::*;

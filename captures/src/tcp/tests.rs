@@ -1,3 +1,5 @@
+//! Segments in any order in, the stream that the application saw out.
+
 use std::net::Ipv4Addr;
 
 use super::*;

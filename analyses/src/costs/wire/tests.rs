@@ -1,3 +1,5 @@
+//! Hand-made packets in, costs and notes out.
+
 use std::net::Ipv4Addr;
 
 use assay_captures::parsed::Sink;
