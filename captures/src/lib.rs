@@ -10,6 +10,7 @@ pub mod callgrind;
 pub mod capture;
 pub mod dhat;
 pub mod document;
+pub mod folded;
 pub mod gctrace;
 #[cfg(test)]
 mod hostile;

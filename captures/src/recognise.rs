@@ -2,7 +2,7 @@
 
 use crate::gctrace;
 use crate::load_tools::{self, Form};
-use crate::pprof;
+use crate::{perf_script, pprof};
 
 /// How many bytes [`kind`] should be given, where the file has as many.
 pub const HEAD: usize = 64 * 1024;
@@ -46,8 +46,10 @@ pub enum Kind {
     SyscallCounts,
     /// Our counts of allocations.
     AllocationCounts,
-    /// Our log of requests or laps.
+    /// Our log of the requests of a serial lap.
     RequestLog,
+    /// Our log of laps.
+    Laps,
     /// Our manifest of a capture, or record of a run.
     Manifest,
     /// None of these.
@@ -78,6 +80,7 @@ impl Kind {
             Self::SyscallCounts => "assay's system call counts",
             Self::AllocationCounts => "assay's allocation counts",
             Self::RequestLog => "assay's request log",
+            Self::Laps => "assay's laps",
             Self::Manifest => "assay's manifest",
             Self::Unknown => "nothing that is known here",
         }
@@ -140,9 +143,10 @@ fn json(text: &str) -> Option<Kind> {
         Some(Kind::SyscallCounts)
     } else if has("\"moment\"") && has("\"blocks\"") {
         Some(Kind::AllocationCounts)
-    } else if (has("\"start\"") && has("\"answered\"")) || (has("\"span\"") && has("\"requests\""))
-    {
+    } else if has("\"start\"") && has("\"answered\"") {
         Some(Kind::RequestLog)
+    } else if has("\"span\"") && has("\"requests\"") {
+        Some(Kind::Laps)
     } else if text.contains("\"probe\"") || text.contains("\"experiment\"") {
         Some(Kind::Manifest)
     } else {
@@ -182,30 +186,28 @@ fn prose(text: &str) -> Option<Kind> {
     (folded > 0 && folded * 2 >= filled).then_some(Kind::Folded)
 }
 
-/// A sample's head ends with a colon (after the event), and its frames are indented: an address
-/// and a symbol.
+/// Samples with a stack below them, or lines that each are a whole sample.
 fn perf_script(text: &str) -> bool {
-    let mut head = false;
+    let (mut head, mut heads, mut others) = (false, 0, 0);
     for line in text.lines().take(2_000) {
-        let frame = line.starts_with([' ', '\t']) && {
-            let address = line.split_whitespace().next().unwrap_or_default();
-            address.len() >= 4 && address.bytes().all(|byte| byte.is_ascii_hexdigit())
-        };
+        let mut words = line.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        let frame = line.starts_with([' ', '\t'])
+            && first.len() >= 4
+            && first.bytes().all(|byte| byte.is_ascii_hexdigit());
         if head && frame {
             return true;
         }
-        let line = line.trim_end();
-        let stamped = line.split_whitespace().any(|word| {
-            word.strip_suffix(':').and_then(|stamp| stamp.split_once('.')).is_some_and(
-                |(seconds, rest)| {
-                    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-                    !seconds.is_empty() && digits(seconds) && digits(rest)
-                },
-            )
-        });
-        head = !line.is_empty() && !line.starts_with('#') && (line.ends_with(':') || stamped);
+        if first.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let stamped = perf_script::is_stamped(line);
+        // Without time stamps a sample's head ends with its event and a colon.
+        head = stamped || line.trim_end().ends_with(':');
+        heads += usize::from(stamped);
+        others += usize::from(!stamped);
     }
-    false
+    heads > 0 && heads >= others
 }
 
 /// Whether a line is strace's: `123 1796.5 read(3, …`, `[pid 7] <... read resumed>`,
@@ -234,12 +236,13 @@ fn strace_line(line: &str) -> bool {
     call && (rest.contains(" = ") || rest.contains("<unfinished") || rest.contains("<detached"))
 }
 
-/// `main;work;read 17`
+/// `main;work;read 17`, `main 0.5`
 fn folded_line(line: &str) -> bool {
-    let Some((stack, count)) = line.trim_end().rsplit_once(' ') else {
+    let Some((stack, weight)) = line.trim_end().rsplit_once([' ', '\t']) else {
         return false;
     };
-    !stack.is_empty() && !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit())
+    let number = weight.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    !stack.is_empty() && number && weight.starts_with(|first: char| first.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -249,7 +252,7 @@ mod tests {
 
     #[test]
     fn each_format_is_known_by_its_first_lines() {
-        let cases: [(&[u8], Kind); 19] = [
+        let cases: [(&[u8], Kind); 22] = [
             (b"", Kind::Empty),
             (b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00", Kind::Pcap),
             (b"\xa1\xb2\x3c\x4d\x00\x02\x00\x04", Kind::Pcap),
@@ -269,7 +272,10 @@ mod tests {
             (b"12  17.5 read(3, \"x\", 1) = 1 <0.1>\n", Kind::Strace),
             (b"[pid 7] <... read resumed>) = 0\n", Kind::Strace),
             (b"a 7 17.5: 1 cpu-clock: \n\t  55d0c33a1b02 f+0x5 (/x)\n", Kind::PerfScript),
+            (b"a 7 17.5: 1 cpu-clock:  55d0c33a1b02 f+0x5 (/x)\n", Kind::PerfScript),
+            (b"a 7 cpu-clock:\n\n\t  55d0c33a1b02 f+0x5 (/x)\n", Kind::PerfScript),
             (b"main;work 17\nmain 2\n", Kind::Folded),
+            (b"main;work 0.5\n", Kind::Folded),
             (b"x\ngc 1 @0.1s 2%: 0.1+0.2+0.3 ms clock\n", Kind::GcTrace),
             (b"hello world\n", Kind::Unknown),
         ];

@@ -83,8 +83,10 @@ fn files_are_short_and_lines_fit() {
         }
         for (index, line) in text.lines().enumerate() {
             let width = line.chars().count();
-            // A line that is a literal cannot be folded without changing what it says.
-            if width > 100 && !line.contains('"') && !line.contains("http") {
+            // A line that is a literal cannot be folded without changing what it says; snapshots
+            // end theirs with a sign.
+            let literal = ["\"", "http", "⏎"].iter().any(|sign| line.contains(sign));
+            if width > 100 && !literal {
                 offenders.push(format!("{}:{} is {width} wide", file.display(), index + 1));
             }
         }

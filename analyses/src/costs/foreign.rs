@@ -20,17 +20,22 @@ pub struct View {
 }
 
 impl View {
-    fn figure(&self, value: f64) -> Figure {
+    pub(super) fn figure(&self, value: f64) -> Figure {
         let divisor = self.requests.map_or(1.0, |requests| requests.max(1) as f64);
         Figure::exact(value / divisor, self.requests.unwrap_or(1))
     }
 
-    fn cost(&self, metric: Metric, amount: Amount) -> Cost {
-        let per = if self.requests.is_some() { Per::Request } else { Per::Capture };
-        self.origin.cost(metric, per, amount)
+    /// What figures are divided by.
+    #[must_use]
+    pub fn per(&self) -> Per {
+        if self.requests.is_some() { Per::Request } else { Per::Capture }
     }
 
-    fn count(&self, metric: Metric, value: f64) -> Cost {
+    pub(super) fn cost(&self, metric: Metric, amount: Amount) -> Cost {
+        self.origin.cost(metric, self.per(), amount)
+    }
+
+    pub(super) fn count(&self, metric: Metric, value: f64) -> Cost {
         self.cost(metric, Amount::Measured(self.figure(value)))
     }
 

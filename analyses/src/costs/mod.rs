@@ -6,4 +6,6 @@ pub mod foreign;
 pub mod strace;
 pub mod syscalls;
 pub mod usage;
+pub mod whole_file;
+pub mod whole_trace;
 pub mod wire;

@@ -16,6 +16,20 @@ pub(super) fn header(line: &str) -> Option<(Sample<'_>, &str)> {
     }
 }
 
+/// Whether the line is the first one of a sample that has a time stamp.
+#[must_use]
+pub fn is_stamped(line: &str) -> bool {
+    header(line).is_some_and(|(sample, _)| sample.time.is_some() && !sample.event.is_empty())
+}
+
+/// The same for bytes; cheap for the lines of a stack.
+pub(super) fn is_stamped_bytes(line: &[u8]) -> bool {
+    // Colon and blank: between a time stamp and its event, and in next to no frame.
+    let colon = memchr::memchr_iter(b':', line)
+        .any(|at| line.get(at + 1).is_none_or(|after| b" \t".contains(after)));
+    colon && is_stamped(&String::from_utf8_lossy(line))
+}
+
 /// Where the time stamp stands.
 struct Stamp {
     start: usize,
@@ -27,7 +41,7 @@ struct Stamp {
 fn time_stamp(line: &str) -> Option<Stamp> {
     let mut found = None;
     let mut at = 0;
-    for word in line.split(' ') {
+    for word in line.split([' ', '\t']) {
         let end = at + word.len();
         if let Some(time) = word.strip_suffix(':').and_then(seconds)
             && event(&line[end..]).is_some()
@@ -53,10 +67,10 @@ fn seconds(text: &str) -> Option<Nanos> {
 /// `[period] event: rest` → period, event, rest.
 fn event(text: &str) -> Option<(Option<u64>, &str, &str)> {
     let text = text.trim_start();
-    let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let (word, rest) = text.split_once([' ', '\t']).unwrap_or((text, ""));
     if let Ok(period) = word.parse::<u64>() {
         let rest = rest.trim_start();
-        let (word, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        let (word, rest) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
         return Some((Some(period), word.strip_suffix(':')?, rest));
     }
     let name = word.strip_suffix(':')?;
@@ -74,10 +88,10 @@ fn with_time<'a>(line: &'a str, stamp: &Stamp) -> Option<(Sample<'a>, &'a str)> 
 
 /// `thread pid/tid [cpu] event:`, or with nothing after the thread's number.
 fn without_time(line: &str) -> Option<(Sample<'_>, &str)> {
-    let (front, word) = line.rsplit_once(' ').unwrap_or(("", line));
+    let (front, word) = line.rsplit_once([' ', '\t']).unwrap_or(("", line));
     let Some(event) = word.strip_suffix(':') else { return Some((who(line)?, "")) };
     let front = front.trim_end();
-    let (before, word) = front.rsplit_once(' ').unwrap_or(("", front));
+    let (before, word) = front.rsplit_once([' ', '\t']).unwrap_or(("", front));
     // A number before the event is the period, unless it is all that names the thread.
     if let Ok(period) = word.parse::<u64>()
         && let Some(mut sample) = who(before)
@@ -90,18 +104,15 @@ fn without_time(line: &str) -> Option<(Sample<'_>, &str)> {
     Some((sample, ""))
 }
 
-/// `thread pid/tid [cpu]` from its right end.
+/// `thread pid/tid [cpu] flags` from its right end; what `-F +flags` and the like print in between
+/// is left out.
 fn who(text: &str) -> Option<Sample<'_>> {
     let mut rest = text.trim_end();
     let mut cpu = None;
-    if let Some(open) = rest.strip_suffix(']').and_then(|text| text.rfind('[')) {
-        let number = &rest[open + 1..rest.len() - 1];
-        if let Ok(number) = number.parse() {
-            cpu = Some(number);
-            rest = rest[..open].trim_end();
-        }
+    if let Some((open, number)) = last_cpu(rest) {
+        (rest, cpu) = (rest[..open].trim_end(), Some(number));
     }
-    let (thread, numbers) = rest.rsplit_once(' ').unwrap_or(("", rest));
+    let (thread, numbers) = rest.rsplit_once([' ', '\t']).unwrap_or(("", rest));
     let (pid, tid) = match numbers.split_once('/') {
         Some((pid, tid)) => (Some(Pid(number(pid)?)), Tid(number(tid)?)),
         None => (None, Tid(number(numbers)?)),
@@ -118,6 +129,17 @@ fn who(text: &str) -> Option<Sample<'_>> {
     })
 }
 
+/// `[003]` as the last word but one at most.
+fn last_cpu(text: &str) -> Option<(usize, u32)> {
+    let close = text.rfind(']')?;
+    let after = text[close + 1..].trim();
+    if after.contains([' ', '\t']) {
+        return None;
+    }
+    let open = text[..close].rfind('[')?;
+    Some((open, text[open + 1..close].parse().ok()?))
+}
+
 /// A process or thread number. perf prints −1 for one that it does not know.
 fn number(text: &str) -> Option<u32> {
     if text == "-1" { Some(u32::MAX) } else { text.parse().ok() }
@@ -126,7 +148,7 @@ fn number(text: &str) -> Option<u32> {
 /// `address symbol+offset (module)`.
 pub(super) fn frame(line: &str) -> Option<Frame<'_>> {
     let line = line.trim();
-    let (address, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let (address, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
     let address = u64::from_str_radix(address, 16).ok()?;
     let rest = rest.trim();
     let (name, module) = match module(rest) {

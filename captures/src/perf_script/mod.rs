@@ -17,6 +17,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
+pub use header::is_stamped;
 pub use model::{Frame, Sample};
 pub use parse::Decoder;
 

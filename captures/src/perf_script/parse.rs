@@ -1,22 +1,28 @@
-//! Bytes → samples. A block is kept until its empty line; never more than that.
+//! Bytes → samples. The lines of one sample are kept until the next begins; never more.
 
 use crate::parsed::{Place, Problem, Sink};
+use crate::text_lines::{Line, Lines};
 
-use super::header::{frame, header};
+use super::header::{self, frame, header};
 use super::model::Sample;
 
-/// Longest block that is kept: a stack of a thousand long names.
-const BLOCK_MAX: usize = 4 * 1024 * 1024;
+/// Longest sample that is kept: a stack of a thousand long names.
+const SAMPLE_MAX: usize = 4 * 1024 * 1024;
 
 /// Reads the text of `perf script` as it streams by.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    block: Vec<u8>,
-    /// Lines before the block, and in it.
-    before: u64,
+    lines: Lines,
+    pending: Pending,
+}
+
+/// The lines of the sample that is coming in.
+#[derive(Debug, Default)]
+struct Pending {
+    text: Vec<u8>,
+    /// Number of its first line, and how many have come.
+    first: u64,
     lines: u64,
-    /// Length of the line that is not yet complete.
-    open: usize,
     too_long: bool,
 }
 
@@ -26,25 +32,8 @@ impl Decoder {
     where
         S: for<'a> Sink<Sample<'a>>,
     {
-        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
-            if self.block.len() + piece.len() > BLOCK_MAX {
-                self.too_long = true;
-                self.block.clear();
-            }
-            if !self.too_long {
-                self.block.extend_from_slice(piece);
-            }
-            if piece.ends_with(b"\n") {
-                self.lines += 1;
-                let blank = self.open == 0 && piece.trim_ascii().is_empty();
-                self.open = 0;
-                if blank {
-                    self.end_block(sink);
-                }
-            } else {
-                self.open += piece.len();
-            }
-        }
+        let pending = &mut self.pending;
+        self.lines.feed(bytes, |line| pending.line(line, sink));
     }
 
     /// The file has ended.
@@ -52,66 +41,112 @@ impl Decoder {
     where
         S: for<'a> Sink<Sample<'a>>,
     {
-        if self.open > 0 {
-            // The last line is cut; the sample before it may be short of frames, so it goes too.
-            let place = Place::Line(self.before + self.lines + 1);
-            sink.problem(Problem::new(place, "the last line has no end"));
-            self.block.clear();
-            self.open = 0;
-        }
-        self.end_block(sink);
+        let pending = &mut self.pending;
+        self.lines.finish(|line| pending.last_line(line, sink));
+        self.pending.deliver(sink);
     }
+}
 
-    fn end_block<S>(&mut self, sink: &mut S)
+impl Pending {
+    fn line<S>(&mut self, line: Line<'_>, sink: &mut S)
     where
         S: for<'a> Sink<Sample<'a>>,
     {
-        let block = std::mem::take(&mut self.block);
-        if std::mem::take(&mut self.too_long) {
-            let place = Place::Line(self.before + 1);
-            sink.problem(Problem::new(place, "too long for a sample"));
+        if line.text.trim_ascii().is_empty() {
+            // perf sometimes leaves a line empty between the first one and the stack.
+            if self.lines > 1 {
+                self.deliver(sink);
+            }
+            return;
+        }
+        if line.text.starts_with(b"#") && !header::is_stamped_bytes(line.text) {
+            return;
+        }
+        if self.lines == 0 || begins_sample(line.text) {
+            self.deliver(sink);
+            self.first = line.number;
+        }
+        self.keep(line);
+    }
+
+    /// A line that no line feed ends. A frame with its closing parenthesis is whole; anything
+    /// else was cut, and the sample that it belongs to may be short of frames.
+    fn last_line<S>(&mut self, line: Line<'_>, sink: &mut S)
+    where
+        S: for<'a> Sink<Sample<'a>>,
+    {
+        if line.text.trim_ascii().is_empty() || line.text.ends_with(b")") {
+            self.line(line, sink);
+            return;
+        }
+        if begins_sample(line.text) {
+            self.deliver(sink);
+        }
+        *self = Self::default();
+        sink.problem(Problem::new(Place::Line(line.number), "the last line has no end"));
+    }
+
+    fn keep(&mut self, line: Line<'_>) {
+        self.lines += 1;
+        if line.cut || self.text.len() + line.text.len() > SAMPLE_MAX {
+            self.too_long = true;
+            self.text.clear();
+        }
+        if !self.too_long {
+            self.text.extend_from_slice(line.text);
+            self.text.push(b'\n');
+        }
+    }
+
+    fn deliver<S>(&mut self, sink: &mut S)
+    where
+        S: for<'a> Sink<Sample<'a>>,
+    {
+        if self.lines == 0 {
+            return;
+        }
+        if self.too_long {
+            sink.problem(Problem::new(Place::Line(self.first), "too long for a sample"));
         } else {
-            self.sample(&block, sink);
+            sample(&self.text, self.first, sink);
         }
-        self.before += std::mem::take(&mut self.lines);
-        // The buffer is kept for the next block.
-        self.block = block;
-        self.block.clear();
+        // The buffer is kept for the next sample.
+        self.text.clear();
+        (self.lines, self.too_long) = (0, false);
     }
+}
 
-    fn sample<S>(&self, block: &[u8], sink: &mut S)
-    where
-        S: for<'a> Sink<Sample<'a>>,
-    {
-        let text = String::from_utf8_lossy(block);
-        let mut sample: Option<Sample<'_>> = None;
-        for (line, number) in text.lines().zip(self.before + 1..) {
-            let place = Place::Line(number);
-            if line.trim().is_empty() || line.starts_with('#') {
-                continue;
-            }
-            // A thread's name may be padded on the left; an address never follows a name.
-            let is_frame = line.starts_with(['\t', ' ']) && sample.is_some();
-            if is_frame {
-                match (frame(line), sample.as_mut()) {
-                    (Some(frame), Some(sample)) => sample.frames.push(frame),
-                    _ => sink.problem(Problem::new(place, "not a frame of a stack")),
-                }
-                continue;
-            }
-            if let Some(sample) = sample.take() {
-                sink.record(sample);
-            }
-            match header(line) {
-                Some((mut begun, rest)) => {
-                    begun.frames.extend(frame(rest));
-                    sample = Some(begun);
-                }
-                None => sink.problem(Problem::new(place, "not the first line of a sample")),
-            }
-        }
-        if let Some(sample) = sample {
-            sink.record(sample);
+/// Frames are indented. So are names of threads that are short, but a time stamp follows them.
+fn begins_sample(line: &[u8]) -> bool {
+    !line.starts_with(b" ") && !line.starts_with(b"\t") || header::is_stamped_bytes(line)
+}
+
+fn sample<S>(block: &[u8], first: u64, sink: &mut S)
+where
+    S: for<'a> Sink<Sample<'a>>,
+{
+    let text = String::from_utf8_lossy(block);
+    let mut lines = text.lines().zip(first..);
+    let Some((line, number)) = lines.next() else { return };
+    let Some((mut sample, rest)) = header(line) else {
+        sink.problem(Problem::new(Place::Line(number), "not the first line of a sample"));
+        return;
+    };
+    sample.frames.extend(frame(rest));
+    for (line, number) in lines {
+        match frame(line) {
+            Some(frame) => sample.frames.push(frame),
+            None if is_source_line(line) => {}
+            None => sink.problem(Problem::new(Place::Line(number), "not a frame of a stack")),
         }
     }
+    sink.record(sample);
+}
+
+/// `  server.c:120`, which `-F +srcline` prints below a frame.
+fn is_source_line(line: &str) -> bool {
+    line.trim().rsplit_once(':').is_some_and(|(file, line)| {
+        let number = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
+        number && !file.is_empty() && !file.contains(' ')
+    })
 }

@@ -93,6 +93,38 @@ fn a_stack_of_one_stands_on_the_same_line_and_unknown_names_stay() {
 }
 
 #[test]
+fn samples_without_stacks_need_no_empty_line_between() {
+    check(
+        "app 7 1.5: 1 x:  f00 f+0x1 (/a)\n  cafe 8 1.6: 1 x:  f00 f+0x1 (/a)\n",
+        "<app> -/7 - 1500000000 1 x\n  f00 f 1 /a\n<cafe> -/8 - 1600000000 1 x\n  f00 f 1 /a\n",
+    );
+}
+
+#[test]
+fn a_stack_may_follow_after_an_empty_line() {
+    check(
+        "app 7 1.5: 1 x:\n\n\tf00 f+0x1 (/a)\n\tf10 g (/a)\n\napp 7 1.6: 1 x:\n\n",
+        "<app> -/7 - 1500000000 1 x\n  f00 f 1 /a\n  f10 g - /a\n<app> -/7 - 1600000000 1 x\n",
+    );
+}
+
+#[test]
+fn fields_may_be_tabbed_flagged_or_followed_by_source_lines() {
+    check(
+        "Gecko\t7 [002] 1.5:\t\t10 task-clock:u:\n\tf00\tA::f() (/a)\n  a.c:12\n\n\
+         app 7 [001] d..2. 1.6: 1 x:\n\n",
+        "<Gecko> -/7 2 1500000000 10 task-clock:u\n  f00 A::f() - /a\n\
+         <app> -/7 1 1600000000 1 x\n",
+    );
+}
+
+#[test]
+fn a_last_frame_without_line_feed_is_whole_when_its_parenthesis_is_closed() {
+    check("app 7 1.5: 1 x:\n\tf00 f (/a)", "<app> -/7 - 1500000000 1 x\n  f00 f - /a\n");
+    check("app 7 1.5: 1 x:\n\tf00 f (/", "line 2: the last line has no end\n");
+}
+
+#[test]
 fn comments_are_left_out_and_nonsense_is_a_problem() {
     check(
         "# captured on: today\nnonsense here\n\napp 7 1.5: 1 x:\n\tnot hex\n\napp 8 1.",

@@ -4,8 +4,11 @@
 //! many responses there are), and answered with the same costs that a run of our own has.
 
 mod input;
+mod ours;
 mod profiles;
+mod stacks;
 mod text;
+mod traces;
 mod wire;
 
 use std::path::PathBuf;
@@ -24,7 +27,8 @@ pub use text::render;
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The files; `-` is standard input. Packet captures among them are one capture.
+    /// The files; `-` is standard input. Packet captures among them are one capture, and so are
+    /// the files of `strace -ff`. A folder stands for what its manifest names.
     pub files: Vec<PathBuf>,
     /// Ports whose protocol is known.
     pub ports: WirePorts,
@@ -39,18 +43,25 @@ pub struct Question {
 /// Opens, recognises and reads the files.
 pub fn inspect(question: &Question) -> Result<Inspected> {
     let mut found = Inspected::default();
-    let mut packets = Vec::new();
-    for path in &question.files {
+    let (mut packets, mut threads) = (Vec::new(), Vec::new());
+    for path in &ours::expand(&question.files)? {
         let file = input::open(path)?;
         let name = path.display().to_string();
         found.source.push((name.clone(), file.kind.name().to_owned()));
         match file.kind {
             Kind::Pcap | Kind::PcapNg => packets.push((name, file)),
+            Kind::Strace if traces::thread(&name).is_some() => threads.push((name, file)),
+            Kind::Strace | Kind::StraceTable => {
+                traces::inspect(&[(name, file)], question, &mut found)?;
+            }
             _ => one(&name, &file, question, &mut found)?,
         }
     }
     if !packets.is_empty() {
         wire::inspect(&packets, question, &mut found)?;
+    }
+    if !threads.is_empty() {
+        traces::inspect(&threads, question, &mut found)?;
     }
     Ok(found)
 }
@@ -69,7 +80,14 @@ fn one(name: &str, file: &input::Input, question: &Question, found: &mut Inspect
         Kind::Pprof | Kind::PprofOld(_) => profiles::pprof(name, file, &view, found)?,
         Kind::LoadTool(_) => profiles::load(name, file, &view, found)?,
         Kind::GcTrace => profiles::gctrace(name, file, &view, found)?,
-        Kind::PerfScript => profiles::perf_script(name, file, &view, found)?,
+        Kind::PerfScript => stacks::perf_script(name, file, &view, found)?,
+        Kind::Folded => stacks::folded(name, file, &view, found)?,
+        Kind::Usage => ours::usage(name, file, &view, found)?,
+        Kind::SyscallCounts => ours::syscalls(name, file, &view, found)?,
+        Kind::AllocationCounts => ours::allocations(name, file, &view, found)?,
+        Kind::RequestLog => ours::requests(name, file, &view, found)?,
+        Kind::Laps => ours::laps(name, file, &view, found)?,
+        Kind::Manifest => ours::record(name, file, found)?,
         Kind::Empty => found.problems.push(format!("{name}: the file is empty")),
         Kind::PerfData => found.problems.push(format!(
             "{name}: only perf reads perf.data; turn it into text: \

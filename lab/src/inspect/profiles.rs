@@ -1,14 +1,9 @@
 //! Profiles, load reports and traces: one file, one set of costs.
 
-use std::collections::{BTreeMap, HashSet};
-
 use anyhow::Result;
-use assay_analyses::cost::{Amount, Cost, Figure, Per};
 use assay_analyses::costs::foreign::{self, View};
-use assay_analyses::metric::{Kind, Metric};
-use assay_captures::parsed::{Parsed, Problem, Sink};
-use assay_captures::perf_script::Sample;
-use assay_captures::{callgrind, dhat, gctrace, load_tools, perf_script, pprof};
+use assay_captures::parsed::Parsed;
+use assay_captures::{callgrind, dhat, gctrace, load_tools, pprof};
 use assay_reports::json::Inspected;
 
 use super::input::Input;
@@ -102,79 +97,4 @@ pub(super) fn gctrace(name: &str, file: &Input, view: &View, found: &mut Inspect
     found.integrity.push(format!("{name}: {collections} collections, {forced} of them forced"));
     problems(name, &summary.problems, found);
     Ok(())
-}
-
-pub(super) fn perf_script(
-    name: &str,
-    file: &Input,
-    view: &View,
-    found: &mut Inspected,
-) -> Result<()> {
-    let (mut decoder, mut samples) = (perf_script::Decoder::default(), Samples::default());
-    file.feed(|bytes| decoder.feed(bytes, &mut samples))?;
-    decoder.finish(&mut samples);
-    for (event, sums) in &samples.events {
-        found.costs.extend(sums.costs(event, view));
-    }
-    problems(name, &samples.problems, found);
-    Ok(())
-}
-
-/// Samples per event; a period is a weight, not a count, and is added up apart.
-#[derive(Default)]
-struct Samples {
-    events: BTreeMap<String, Sums>,
-    problems: Vec<Problem>,
-}
-
-#[derive(Default)]
-struct Sums {
-    samples: u64,
-    own: BTreeMap<String, u64>,
-    inclusive: BTreeMap<String, u64>,
-}
-
-impl Sink<Sample<'_>> for Samples {
-    fn record(&mut self, sample: Sample<'_>) {
-        let sums = self.events.entry(sample.event.to_owned()).or_default();
-        sums.samples += 1;
-        let mut seen = HashSet::new();
-        for (depth, frame) in sample.frames.iter().enumerate() {
-            if depth == 0 {
-                *sums.own.entry(frame.symbol.to_owned()).or_default() += 1;
-            }
-            if seen.insert(frame.symbol) {
-                *sums.inclusive.entry(frame.symbol.to_owned()).or_default() += 1;
-            }
-        }
-    }
-
-    fn problem(&mut self, problem: Problem) {
-        if self.problems.len() < 1000 {
-            self.problems.push(problem);
-        }
-    }
-}
-
-impl Sums {
-    fn costs(&self, event: &str, view: &View) -> Vec<Cost> {
-        let cost = |metric, count: u64| {
-            let amount = Amount::Measured(Figure::exact(count as f64, self.samples));
-            let cost = view.origin.cost(metric, Per::Capture, amount).of_kind(Kind::Sampled);
-            cost.with("event", event).with("unit", "samples")
-        };
-        let mut costs = vec![cost(Metric::ProfileValue, self.samples)];
-        let tables = [(Metric::ProfileSelf, &self.own), (Metric::ProfileTotal, &self.inclusive)];
-        for (metric, functions) in tables {
-            let mut functions: Vec<_> = functions.iter().collect();
-            functions.sort_by_key(|&(_, &count)| std::cmp::Reverse(count));
-            costs.extend(
-                functions
-                    .into_iter()
-                    .take(view.top)
-                    .map(|(name, &count)| cost(metric, count).with("function", name)),
-            );
-        }
-        costs
-    }
 }

@@ -4,4 +4,5 @@ mod cli;
 mod faults;
 mod guarded_run;
 mod incomplete;
+mod inspect;
 mod services;
