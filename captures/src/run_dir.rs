@@ -7,6 +7,7 @@
 //! captures/<pass>/laps.jsonl                  one line a lap, appended as it ends (Lap)
 //! captures/<pass>/<subject>.<variant>/<route>/requests.jsonl      serial pass (Slot)
 //! captures/<pass>/<subject>.<variant>/<route>/<probe>/manifest.json and the native file
+//! captures/<pass>/<probe>/                    one capture of all arms, told apart by process
 //! captures/<pass>/<subject>.<variant>/usage/  clocks of all routes of a pass
 //! results.json, tables.md                     rendered; never read back
 //! ```
@@ -42,6 +43,12 @@ pub fn pass(pass: &str) -> String {
 #[must_use]
 pub fn arm_capture(pass: &str, subject: &str, variant: &str, probe: &str) -> String {
     format!("captures/{pass}/{subject}.{variant}/{probe}")
+}
+
+/// Folder of one capture over all arms and routes of a pass.
+#[must_use]
+pub fn pass_capture(pass: &str, probe: &str) -> String {
+    format!("captures/{pass}/{probe}")
 }
 
 /// Folder of what belongs to one route of an arm.

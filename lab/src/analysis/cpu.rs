@@ -13,7 +13,8 @@ use super::usage::Used;
 
 const METRICS: [Metric; 1] = [Metric::CpuPhase];
 
-/// How far samples × period may lie from the process clock of the same laps.
+/// How far samples × period may lie from the process clock of the same laps, beside what chance
+/// does to so many samples (two standard errors).
 const TOLERANCE: f64 = 0.05;
 
 /// Reads the samples of a cell that has them. `used` has the CPU time of fair laps, which phases
@@ -41,9 +42,10 @@ pub(super) fn read(sheet: &mut Sheet, cell: &Cell<'_>, used: &Used, rules: &Rule
         .filter_map(|lap| Some(used.of_subject(&lap.pass, lap.order)? * lap.requests as f64))
         .sum();
     if clock > 0.0 {
+        let chance = 2.0 / (profile.samples(Role::Subject).max(1) as f64).sqrt();
         let against = Against {
             expected: clock,
-            tolerance: clock * TOLERANCE,
+            tolerance: clock * (TOLERANCE + chance),
             source: "the subject's process clock over the same laps",
             otherwise: "samples do not add up to the CPU time that was used: shares are doubtful",
         };

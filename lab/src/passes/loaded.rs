@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use assay_captures::lap::{Load, ProbeState};
+use assay_captures::run_dir;
 
 use super::attached::{Attached, Attachment, Troubles};
 use super::balance;
@@ -26,10 +27,18 @@ pub(super) fn run(
     progress: &Progress,
 ) -> Result<(), Failure> {
     let mut usage = UsageProbes::default();
+    let mut whole = match pass.kind {
+        PassKind::Cpu => match one_for_all(bench, pass, troubles)? {
+            None => return Ok(()),
+            whole => whole,
+        },
+        _ => None,
+    };
     let mut done = Ok(());
     for &cell in &pass.cells {
         bench.now(progress, cell);
-        match one_cell(bench, pass, cell, &mut usage, log, troubles, progress) {
+        let whole = whole.as_mut();
+        match one_cell(bench, pass, cell, whole, &mut usage, log, troubles, progress) {
             Ok(true) => {}
             Ok(false) => break,
             Err(failure) => {
@@ -39,14 +48,47 @@ pub(super) fn run(
         }
     }
     usage.stop(bench, troubles);
+    if let Some(Err(error)) = whole.map(|whole| whole.session.stop()) {
+        troubles.add("closing", &error);
+    }
     done
 }
 
-/// False where the probe cannot even start: it would fail the same way everywhere.
+/// One capture of all cells, for a probe that takes long to close: arms are told apart by process,
+/// and laps by time.
+fn one_for_all(
+    bench: &mut Bench<'_>,
+    pass: &PlannedPass,
+    troubles: &mut Troubles,
+) -> Result<Option<Attached>, Failure> {
+    let mut arms: Vec<usize> = pass.cells.iter().map(|cell| cell.arm).collect();
+    arms.sort_unstable();
+    arms.dedup();
+    let mut targets = Vec::new();
+    for arm in arms {
+        for target in bench.targets(arm)? {
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+    }
+    let probe = pass.kind.word();
+    // What runs on the load driver's core is no cost of the service.
+    let options = vec!["--cpu".to_owned(), bench.laboratory.pinning.service_side().list()];
+    let folder = run_dir::pass_capture(probe, probe);
+    let attachment = Attachment { probe, folder, targets, options, recording: false };
+    let started = Attached::start(bench.laboratory, attachment);
+    troubles.note("all", started.map_err(Failure::Probe))
+}
+
+/// False where the probe cannot even start: it would fail the same way everywhere. `whole` is the
+/// probe of all cells, where there is one; without, the cell gets a probe of its own.
+#[expect(clippy::too_many_arguments, reason = "what a pass hands to each of its cells")]
 fn one_cell(
     bench: &mut Bench<'_>,
     pass: &PlannedPass,
     cell: Cell,
+    whole: Option<&mut Attached>,
     usage: &mut UsageProbes,
     log: &mut LapLog,
     troubles: &mut Troubles,
@@ -54,6 +96,12 @@ fn one_cell(
 ) -> Result<bool, Failure> {
     let title = bench.cell_title(cell);
     let usage_of_arm = usage.of(bench, log.pass(), cell.arm, troubles)?;
+    if let Some(whole) = whole {
+        let driven = bench.with_arm(cell, pass, |bench| {
+            laps(bench, pass, cell, whole, usage_of_arm, log, progress)
+        });
+        return Ok(troubles.note(&title, driven)?.is_some());
+    }
     let attachment = attachment(bench, pass.kind, cell)?;
     let mut attached = match Attached::start(bench.laboratory, attachment) {
         Ok(attached) => attached,
@@ -121,10 +169,5 @@ fn attachment(
         _ => bench.targets(cell.arm)?,
     };
     let folder = bench.cell_folder(probe, cell, probe);
-    let options = match kind {
-        // What runs on the load driver's core is no cost of the service.
-        PassKind::Cpu => vec!["--cpu".to_owned(), bench.laboratory.pinning.service_side().list()],
-        _ => Vec::new(),
-    };
-    Ok(Attachment { probe, folder, targets, options, recording: false })
+    Ok(Attachment { probe, folder, targets, options: Vec::new(), recording: false })
 }
