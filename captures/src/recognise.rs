@@ -166,9 +166,6 @@ fn prose(text: &str) -> Option<Kind> {
     if let Some(form) = load_tools::form(text.as_bytes()) {
         return Some(Kind::LoadTool(form));
     }
-    if lines().any(|line| line.starts_with("% time") && line.contains("usecs/call")) {
-        return Some(Kind::StraceTable);
-    }
     if perf_script(text) {
         return Some(Kind::PerfScript);
     }
@@ -176,14 +173,22 @@ fn prose(text: &str) -> Option<Kind> {
     let calls = lines().filter(|line| strace_line(line)).count();
     let traced = lines().filter(|line| gctrace::is_trace(line)).count();
     let folded = lines().filter(|line| folded_line(line)).count();
-    let filled = lines().filter(|line| !line.trim().is_empty()).count();
+    let stacked = lines().filter(|line| folded_line(line) && line.contains(';')).count();
+    // With `-k` a trace has a stack below each call.
+    let filled = lines().filter(|line| !line.trim().is_empty() && !line.starts_with(" > ")).count();
+    // A log may end with the table, if there is more than the table.
+    let table = lines().any(|line| line.starts_with("% time") && line.contains("usecs/call"));
     if traced > 0 && traced >= calls {
         return Some(Kind::GcTrace);
     }
-    if calls > 0 && calls * 4 >= filled && calls >= folded {
+    if calls > 0 && (table || calls * 4 >= filled && calls >= folded) {
         return Some(Kind::Strace);
     }
-    (folded > 0 && folded * 2 >= filled).then_some(Kind::Folded)
+    if table {
+        return Some(Kind::StraceTable);
+    }
+    // Any text may have numbers at the ends of its lines; semicolons make them stacks.
+    (folded * 2 >= filled && stacked > 0 && stacked * 2 >= folded).then_some(Kind::Folded)
 }
 
 /// Samples with a stack below them, or lines that each are a whole sample.
@@ -193,8 +198,8 @@ fn perf_script(text: &str) -> bool {
         let mut words = line.split_whitespace();
         let first = words.next().unwrap_or_default();
         let frame = line.starts_with([' ', '\t'])
-            && first.len() >= 4
-            && first.bytes().all(|byte| byte.is_ascii_hexdigit());
+            && first.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && words.next().is_some();
         if head && frame {
             return true;
         }
@@ -252,7 +257,7 @@ mod tests {
 
     #[test]
     fn each_format_is_known_by_its_first_lines() {
-        let cases: [(&[u8], Kind); 22] = [
+        let cases: [(&[u8], Kind); 26] = [
             (b"", Kind::Empty),
             (b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00", Kind::Pcap),
             (b"\xa1\xb2\x3c\x4d\x00\x02\x00\x04", Kind::Pcap),
@@ -278,6 +283,10 @@ mod tests {
             (b"main;work 0.5\n", Kind::Folded),
             (b"x\ngc 1 @0.1s 2%: 0.1+0.2+0.3 ms clock\n", Kind::GcTrace),
             (b"hello world\n", Kind::Unknown),
+            (b"Blocks:\nCB: 1\nSHB: 2\n", Kind::Unknown),
+            (b"a 7 17.5: 1 cpu-clock:\n\t  643 f (/x)\n", Kind::PerfScript),
+            (b"7 17.5 brk(NULL) = 0\n > a\n > b\n > c\n > d\n > e\n", Kind::Strace),
+            (b"brk(0) = 0\n% time seconds  usecs/call calls errors syscall\n", Kind::Strace),
         ];
         for (head, expected) in cases {
             assert_eq!(kind(head), expected, "{}", String::from_utf8_lossy(head));
