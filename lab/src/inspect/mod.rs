@@ -74,6 +74,12 @@ pub fn is_measured(found: &Inspected) -> bool {
 
 fn one(name: &str, file: &input::Input, question: &Question, found: &mut Inspected) -> Result<()> {
     let view = View { origin: origin(name), requests: question.requests, top: question.top };
+    if question.span.is_some() {
+        let kind = file.kind.name();
+        found
+            .integrity
+            .push(format!("{name}: {kind}: read whole, whatever --since and --until say"));
+    }
     match file.kind {
         Kind::Callgrind => profiles::callgrind(name, file, &view, found)?,
         Kind::Dhat => profiles::dhat(name, file, &view, found)?,

@@ -40,6 +40,14 @@ pub fn render(found: &Inspected) -> String {
 fn row(cost: &Cost) -> (String, String) {
     let labels: Vec<String> =
         cost.labels.iter().map(|(key, value)| format!("{key} {value}")).collect();
+    // Laps of a run belong to an arm and a route; foreign files to nobody.
+    let origin = &cost.origin;
+    let whose = match origin.subject.is_empty() {
+        true => String::new(),
+        false => {
+            format!("{} {} · {} · {} · ", origin.subject, origin.variant, origin.route, origin.pass)
+        }
+    };
     let name = match labels.is_empty() {
         true => cost.metric.name().to_owned(),
         false => format!("{} · {}", cost.metric.name(), labels.join(" · ")),
@@ -64,6 +72,7 @@ fn row(cost: &Cost) -> (String, String) {
         amount.push_str(" · ");
         amount.push_str(doubt);
     }
+    let name = whose + &name;
     (printable(&name).into_owned(), printable(&amount).into_owned())
 }
 

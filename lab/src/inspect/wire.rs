@@ -38,6 +38,12 @@ pub(super) fn inspect(
         let note = format!("{name}: per request: the capture holds {responses} HTTP responses");
         found.integrity.push(note);
     }
+    if found.costs.iter().all(|cost| cost.origin.capture.as_deref() != Some(name.as_str())) {
+        found.problems.push(format!(
+            "{name}: no Postgres, Redis or HTTP was recognised in it; name its port, as in \
+             --port pg=6543"
+        ));
+    }
     let notes = outcome.integrity.notes();
     found.integrity.extend(notes.into_iter().map(|note| format!("{name}: {note}")));
     let problems = outcome.integrity.problems.iter().take(super::PROBLEMS_SHOWN);
