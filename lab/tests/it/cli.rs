@@ -110,6 +110,8 @@ fn a_subject_that_gives_up_shows_its_last_lines() {
     let told = "page.one ended before it was ready (exit status: 7); its last lines:\n  \
                 the first line of trouble\n  the last line of trouble";
     assert!(said.contains(told), "{said}");
+    let reason = "page.one ended before it was ready (exit status: 7); its last lines:";
+    assert_eq!(tiny.status(), ("incomplete".to_owned(), reason.to_owned()));
 }
 
 #[test]
@@ -127,6 +129,8 @@ fn a_subject_that_never_listens_is_given_up() {
     assert_eq!(code, Some(1));
     assert!(said.contains("page.one is not ready after 1s (GET / at 127.0.0.1:"), "{said}");
     assert!(said.contains("it printed nothing"), "{said}");
+    assert_eq!(tiny.status().0, "incomplete");
+    assert!(said.ends_with(&tiny.status().1), "{said}");
 }
 
 #[test]

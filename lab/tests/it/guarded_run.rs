@@ -115,7 +115,7 @@ impl Tiny {
     }
 
     /// Fails unless everything of the run is gone: its processes, its temporary directory, its
-    /// shared memory.
+    /// shared memory, and from its captures what the subject answered.
     pub(crate) fn assert_nothing_is_left(&self, what: &str, creators: &[i32]) {
         let deadline = Instant::now() + Duration::from_secs(40);
         let left = || -> Vec<String> {
@@ -128,6 +128,20 @@ impl Tiny {
             thread::sleep(Duration::from_millis(50));
         }
         assert!(left().is_empty(), "{what}: left behind: {:?}", left());
+        let mut folders = vec![self.run()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.ends_with("capture.pcapng") {
+                    let bytes = fs::read(&path).expect("it is ours");
+                    let answer = b"a page that is always";
+                    let found = bytes.windows(answer.len()).any(|window| window == answer);
+                    assert!(!found, "{what}: {} is not masked", path.display());
+                }
+            }
+        }
     }
 
     /// The processes that know this folder: by working directory, arguments or environment.
