@@ -10,7 +10,7 @@ use assay_captures::units::{Moment, Nanos};
 
 use crate::cost::{Amount, Cost, Figure, Origin, Per};
 use crate::metric::Metric;
-use crate::phases::{OTHER, Rules, has_user_code, reaches_root};
+use crate::phases::{KERNEL, OTHER, Rules, has_user_code, reaches_root};
 use crate::window::Window;
 
 /// Fewer samples than this say nothing about a phase's share.
@@ -153,7 +153,7 @@ impl Shares {
         let mut costs = Vec::new();
         let mut other = 0;
         for (name, &samples) in &self.exclusive {
-            let refused = broken.as_ref().filter(|_| !name.starts_with("kernel: "));
+            let refused = broken.as_ref().filter(|_| !name.starts_with(KERNEL));
             if name == OTHER || refused.is_some() || samples < SAMPLES_MIN {
                 other += samples;
                 let reason = match refused {

@@ -5,12 +5,15 @@
 //! stack, so phases overlap.
 
 mod home;
+mod pack;
 mod rules;
 
 pub use rules::{RuleError, Rules};
 
 use assay_captures::perf_script::Frame;
 
+/// What the names of phases of the kernel begin with.
+pub const KERNEL: &str = "kernel: ";
 /// Kernel time that no rule knows.
 pub const KERNEL_OTHER: &str = "kernel: other";
 /// Everything else that no rule knows.

@@ -1,46 +1,31 @@
-//! Packs of rules, and what they say of a stack.
+//! What the rules of all packs together say of a stack.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use assay_captures::perf_script::Frame;
-use serde::Deserialize;
 
 use super::home::home;
-use super::{KERNEL_OTHER, OTHER};
+use super::pack::{Pack, Phase};
+use super::{KERNEL, KERNEL_OTHER, OTHER};
 
 /// The packs that ship, the more particular first.
-const PACKS: [&str; 3] = [
+const PACKS: [&str; 5] = [
     include_str!("../../phases/kernel.toml"),
+    include_str!("../../phases/system-calls.toml"),
     include_str!("../../phases/allocators.toml"),
+    include_str!("../../phases/postgres.toml"),
     include_str!("../../phases/rust-web.toml"),
 ];
-
-/// A pack as it is typed.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PackFile {
-    phase: Vec<PhaseFile>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PhaseFile {
-    name: String,
-    functions: Vec<String>,
-}
 
 /// Why a pack cannot be used: one line, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RuleError(pub String);
 
-/// Rules by function: whole names, and beginnings that end in `*`.
+/// Rules of several packs; of those that fit a function, the first holds.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    phases: Vec<String>,
-    names: HashMap<String, usize>,
-    /// Sorted by pack; the first that fits holds.
-    beginnings: Vec<(String, usize)>,
+    packs: Vec<Pack>,
 }
 
 impl Rules {
@@ -57,68 +42,43 @@ impl Rules {
     /// # Errors
     /// When a pack is not valid TOML, has an unknown key, or a phase without functions.
     pub fn with(packs: &[&str]) -> Result<Self, RuleError> {
-        let mut rules = Self::default();
-        for pack in packs.iter().chain(&PACKS) {
-            rules.add(pack)?;
-        }
-        Ok(rules)
-    }
-
-    fn add(&mut self, pack: &str) -> Result<(), RuleError> {
-        let pack: PackFile = toml::from_str(pack).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let line = pack.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count() + 1;
-            RuleError(format!("line {line}: {}", error.message()))
-        })?;
-        for phase in pack.phase {
-            if phase.functions.is_empty() {
-                return Err(RuleError(format!("phase {:?} has no functions", phase.name)));
-            }
-            let known = self.phases.iter().position(|name| *name == phase.name);
-            let index = known.unwrap_or_else(|| {
-                self.phases.push(phase.name.clone());
-                self.phases.len() - 1
-            });
-            for function in phase.functions {
-                match function.strip_suffix('*') {
-                    Some(beginning) => self.beginnings.push((beginning.to_owned(), index)),
-                    None => {
-                        self.names.entry(function).or_insert(index);
-                    }
-                }
-            }
-        }
-        Ok(())
+        let packs = packs.iter().chain(&PACKS).map(|text| Pack::read(text));
+        Ok(Self { packs: packs.collect::<Result<_, _>>()? })
     }
 
     /// The phase that the sample's time goes to: that of the first frame from the leaf up that a
-    /// rule knows. Kernel time without one is [`KERNEL_OTHER`], all else [`OTHER`].
+    /// rule knows. Kernel time without one belongs to the system call that the program has just
+    /// made, else to [`KERNEL_OTHER`]; all else is [`OTHER`].
     #[must_use]
     pub fn exclusive(&self, frames: &[Frame<'_>]) -> &str {
-        let kernel = frames.iter().take_while(|frame| frame.is_kernel()).count();
-        let in_kernel = frames[..kernel].iter().find_map(|frame| self.phase(frame));
-        match in_kernel {
-            Some(phase) => phase,
-            None if kernel > 0 => KERNEL_OTHER,
-            None => frames.iter().find_map(|frame| self.phase(frame)).unwrap_or(OTHER),
+        let (kernel, program) =
+            frames.split_at(frames.iter().take_while(|frame| frame.is_kernel()).count());
+        if kernel.is_empty() {
+            return self.first(program).unwrap_or(OTHER);
         }
+        let caller = || self.first(&program[..program.len().min(1)]);
+        self.first(kernel)
+            .or_else(|| caller().filter(|phase| phase.starts_with(KERNEL)))
+            .unwrap_or(KERNEL_OTHER)
+    }
+
+    fn first(&self, frames: &[Frame<'_>]) -> Option<&str> {
+        let mut phases = frames.iter().filter_map(|frame| self.phase(frame));
+        phases.find(|phase| !phase.only_inclusive).map(|phase| phase.name.as_str())
     }
 
     /// Every phase that stands in the stack.
     #[must_use]
     pub fn inclusive(&self, frames: &[Frame<'_>]) -> BTreeSet<&str> {
-        frames.iter().filter_map(|frame| self.phase(frame)).collect()
+        let phases = frames.iter().filter_map(|frame| self.phase(frame));
+        phases.map(|phase| phase.name.as_str()).collect()
     }
 
-    fn phase(&self, frame: &Frame<'_>) -> Option<&str> {
+    fn phase(&self, frame: &Frame<'_>) -> Option<&Phase> {
         let name = frame.symbol.split('@').next().unwrap_or_default();
         let home = home(name);
-        let index =
-            self.names.get(name).or_else(|| self.names.get(home)).copied().or_else(|| {
-                let fits = |(beginning, _): &&(String, usize)| home.starts_with(beginning.as_str());
-                self.beginnings.iter().find(fits).map(|&(_, index)| index)
-            })?;
-        self.phases.get(index).map(String::as_str)
+        let packs = self.packs.iter().filter(|pack| pack.is_about(frame.module));
+        packs.filter_map(|pack| pack.phase(name, home)).next()
     }
 }
 
@@ -152,6 +112,11 @@ mod tests {
             "kernel: send"
         );
         assert_eq!(exclusive(&["k:finish_task_switch", "k:schedule", "main"]), KERNEL_OTHER);
+        let mut entered = frames(&["k:do_syscall_64", "epoll_wait", "mio::poll"]);
+        let rules = Rules::shipped().unwrap();
+        assert_eq!(rules.exclusive(&entered), KERNEL_OTHER, "not the C library's");
+        entered[1].module = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+        assert_eq!(rules.exclusive(&entered), "kernel: epoll");
     }
 
     #[test]
@@ -169,6 +134,31 @@ mod tests {
         let stack = frames(&["malloc", "sqlx_core::row", "axum::handler", "tokio::runtime::run"]);
         let phases: Vec<&str> = rules.inclusive(&stack).into_iter().collect();
         assert_eq!(phases, ["Tokio", "allocator", "hyper + axum", "sqlx"]);
+    }
+
+    #[test]
+    fn a_pack_of_one_program_knows_no_other_and_its_executor_sets_up_apart() {
+        let rules = Rules::shipped().unwrap();
+        let stack = |module: &'static str, names: &[&'static str]| {
+            let mut frames = frames(names);
+            frames.iter_mut().for_each(|frame| frame.module = module);
+            rules.exclusive(&frames).to_owned()
+        };
+        let server = "/usr/lib/postgresql/15/bin/postgres";
+        let start = ["palloc", "ExecInitSort", "standard_ExecutorStart", "PortalStart"];
+        assert_eq!(stack(server, &start), "executor set-up");
+        assert_eq!(stack(server, &["_bt_compare", "ExecScan", "PortalRun"]), "execute");
+        assert_eq!(stack(server, &["SearchCatCache", "standard_planner"]), "parse + plan");
+        assert_eq!(stack("/srv/app", &["palloc", "ExecInitSort", "PortalRun"]), OTHER);
+    }
+
+    #[test]
+    fn work_for_the_receiver_shows_in_the_inclusive_view_alone() {
+        let rules = Rules::shipped().unwrap();
+        let stack = frames(&["k:tcp_v4_rcv", "k:net_rx_action", "k:__x64_sys_sendto", "main"]);
+        assert_eq!(rules.exclusive(&stack), "kernel: send");
+        let phases: Vec<&str> = rules.inclusive(&stack).into_iter().collect();
+        assert_eq!(phases, ["kernel: send", "kernel: soft interrupts"]);
     }
 
     #[test]
