@@ -11,11 +11,15 @@ use assay_captures::parsed::{Problem, Sink};
 use assay_captures::perf_script::{Frame, Sample};
 use assay_captures::units::Nanos;
 
+use crate::demangle::readable;
+use crate::inlines::{INLINED, Inlines};
+
 /// Writes the samples of some processes.
 pub struct StackWriter<W> {
     out: W,
     pids: BTreeSet<Pid>,
     clock: ClockAnchor,
+    inlines: Inlines,
     /// Samples written.
     pub kept: u64,
     /// Samples of processes that nobody asked for.
@@ -28,7 +32,8 @@ pub struct StackWriter<W> {
 impl<W: Write> StackWriter<W> {
     /// Keeps samples of `pids`; their times are of CLOCK_MONOTONIC and become CLOCK_REALTIME.
     pub fn new(out: W, pids: BTreeSet<Pid>, clock: ClockAnchor) -> Self {
-        Self { out, pids, clock, kept: 0, others: 0, problems: 0, error: None }
+        let inlines = Inlines::since(clock.realtime);
+        Self { out, pids, clock, inlines, kept: 0, others: 0, problems: 0, error: None }
     }
 
     /// Everything is on its way to disk, or why not.
@@ -52,11 +57,9 @@ impl<W: Write> Sink<Sample<'_>> for StackWriter<W> {
             self.others += 1;
             return;
         }
-        let names: Vec<Cow<'_, str>> =
-            sample.frames.iter().map(|frame| readable(frame.symbol)).collect();
-        let frames = sample.frames.iter().zip(&names);
+        let stack = named(&mut self.inlines, &sample.frames);
         let readable = Sample {
-            frames: frames.map(|(frame, name)| Frame { symbol: name, ..*frame }).collect(),
+            frames: stack.iter().map(|(frame, name)| Frame { symbol: name, ..*frame }).collect(),
             time: sample.time.map(|time| self.realtime(time)),
             ..sample
         };
@@ -71,12 +74,20 @@ impl<W: Write> Sink<Sample<'_>> for StackWriter<W> {
     }
 }
 
-/// A symbol as its author wrote it: Rust's names of both manglings, without their hash.
-fn readable(symbol: &str) -> Cow<'_, str> {
-    match rustc_demangle::try_demangle(symbol) {
-        Ok(name) => Cow::Owned(format!("{name:#}")),
-        Err(_) => Cow::Borrowed(symbol),
+/// The frames under readable names, each after the functions that are inlined in it.
+fn named<'a>(inlines: &mut Inlines, frames: &[Frame<'a>]) -> Vec<(Frame<'a>, Cow<'a, str>)> {
+    let mut stack = Vec::with_capacity(frames.len());
+    // What is interrupted stands where it stands; who called it will go on behind the call.
+    let mut returned_to = false;
+    for frame in frames {
+        for name in inlines.at(frame, returned_to) {
+            let inlined = Frame { offset: None, module: INLINED, ..*frame };
+            stack.push((inlined, Cow::Owned(name.clone())));
+        }
+        stack.push((*frame, readable(frame.symbol)));
+        returned_to = !frame.is_kernel();
     }
+    stack
 }
 
 #[cfg(test)]
