@@ -3,6 +3,7 @@
 //! costs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use assay_captures::lap::{Load, ProbeState};
 use assay_captures::run_dir;
@@ -17,6 +18,9 @@ use crate::experiment::PassKind;
 use crate::experiment::plan::{Cell, PlannedPass};
 use crate::load::Stop;
 use crate::ui::Progress;
+
+/// Sampling rates out of step with every kernel's tick.
+const RATES: [u32; 3] = [499, 997, 1_999];
 
 /// One cell after another, each with its own capture.
 pub(super) fn run(
@@ -74,11 +78,21 @@ fn one_for_all(
     }
     let probe = pass.kind.word();
     // What runs on the load driver's core is no cost of the service.
-    let options = vec!["--cpu".to_owned(), bench.laboratory.pinning.service_side().list()];
+    let cores = bench.laboratory.pinning.service_side().list();
+    let rate = sampling_rate(pass.lap * pass.rounds).to_string();
+    let options = vec!["--cpu".to_owned(), cores, "--rate".to_owned(), rate];
     let folder = run_dir::pass_capture(probe, probe);
     let attachment = Attachment { probe, folder, targets, options, recording: false };
     let started = Attached::start(bench.laboratory, attachment);
     troubles.note("all", started.map_err(Failure::Probe))
+}
+
+/// Samples a second on each core, so that a phase of one part in a hundred gets the thirty samples
+/// that a share needs, where each cell is recorded for long enough.
+fn sampling_rate(recorded: Duration) -> u32 {
+    const ENOUGH: f64 = 4_000.0;
+    let enough = |rate: &u32| f64::from(*rate) * recorded.as_secs_f64() >= ENOUGH;
+    RATES.into_iter().find(enough).unwrap_or(RATES[RATES.len() - 1])
 }
 
 /// False where the probe cannot even start: it would fail the same way everywhere. `whole` is the
@@ -170,4 +184,16 @@ fn attachment(
     };
     let folder = bench.cell_folder(probe, cell, probe);
     Ok(Attachment { probe, folder, targets, options: Vec::new(), recording: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_recordings_are_sampled_more_often() {
+        assert_eq!(sampling_rate(Duration::from_secs(20)), 499);
+        assert_eq!(sampling_rate(Duration::from_secs(5)), 997);
+        assert_eq!(sampling_rate(Duration::from_secs(1)), 1_999);
+    }
 }
