@@ -1,13 +1,16 @@
 //! CPU time by phase.
 
-use assay_analyses::costs::cpu::CpuFold;
+use std::collections::BTreeMap;
+
+use assay_analyses::cost::{Cost, Origin};
+use assay_analyses::costs::cpu::{CpuFold, Profile};
 use assay_analyses::metric::Metric;
 use assay_analyses::phases::Rules;
 use assay_captures::capture;
 use assay_captures::ids::Role;
 use assay_captures::perf_script::{Decoder, FILE};
 
-use super::cells::Cell;
+use super::cells::{Cell, Recorded};
 use super::sheet::{Against, Sheet, lost};
 use super::usage::Used;
 
@@ -36,24 +39,64 @@ pub(super) fn read(sheet: &mut Sheet, cell: &Cell<'_>, used: &Used, rules: &Rule
     }
     decoder.finish(&mut fold);
     let profile = fold.finish();
-    let clock: f64 = recorded
-        .laps
-        .iter()
-        .filter_map(|lap| Some(used.of_subject(&lap.pass, lap.order)? * lap.requests as f64))
-        .sum();
-    if clock > 0.0 {
-        let chance = 2.0 / (profile.samples(Role::Subject).max(1) as f64).sqrt();
-        let against = Against {
-            expected: clock,
-            tolerance: clock * (TOLERANCE + chance),
-            source: "the subject's process clock over the same laps",
-            otherwise: "samples do not add up to the CPU time that was used: shares are doubtful",
-        };
-        let sampled = profile.sampled(Role::Subject).seconds();
-        sheet.check(&origin, "seconds of CPU in samples", sampled, against);
-    }
+    let clocks = clocks(&recorded, used);
+    check_sum(sheet, &origin, &profile, &clocks);
     let lost = manifest.integrity.get("lost_chunks").copied().unwrap_or(0);
     let against = Against::none("samples are missing: shares are doubtful");
     sheet.check(&origin, "chunks of samples lost", lost as f64, against);
-    sheet.costs.extend(profile.costs(&origin, &per_request));
+    let costs = profile.costs(&origin, &per_request).into_iter();
+    sheet.costs.extend(costs.map(|cost| match shifted(&cost, &profile, &clocks) {
+        Some(doubt) => cost.doubted(doubt),
+        None => cost,
+    }));
+}
+
+/// CPU seconds by process clocks, over the recorded laps.
+fn clocks(recorded: &Recorded<'_>, used: &Used) -> BTreeMap<Role, f64> {
+    let mut clocks = BTreeMap::new();
+    for lap in &recorded.laps {
+        for (&role, seconds) in used.in_lap(&lap.pass, lap.order).into_iter().flatten() {
+            if role != Role::Load {
+                *clocks.entry(role).or_default() += seconds * lap.requests as f64;
+            }
+        }
+    }
+    clocks
+}
+
+/// Holds the samples of all processes together against their clocks. Not each by itself: what a
+/// context switch takes is sampled in whoever runs next, but charged in part to who ran before.
+fn check_sum(sheet: &mut Sheet, origin: &Origin, profile: &Profile, clocks: &BTreeMap<Role, f64>) {
+    let clock: f64 = clocks.values().sum();
+    if clock <= 0.0 {
+        return;
+    }
+    let samples: u64 = clocks.keys().map(|&role| profile.samples(role)).sum();
+    let sampled: f64 = clocks.keys().map(|&role| profile.sampled(role).seconds()).sum();
+    let against = Against {
+        expected: clock,
+        tolerance: clock * tolerance(samples),
+        source: "the process clocks over the same laps",
+        otherwise: "samples do not add up to the CPU time that was used: shares are doubtful",
+    };
+    sheet.check(origin, "seconds of CPU in samples", sampled, against);
+}
+
+/// How far so many samples may be off, as a share.
+fn tolerance(samples: u64) -> f64 {
+    TOLERANCE + 2.0 / (samples.max(1) as f64).sqrt()
+}
+
+/// What is doubtful about a phase of a process whose samples and clock disagree.
+fn shifted(cost: &Cost, profile: &Profile, clocks: &BTreeMap<Role, f64>) -> Option<String> {
+    let role = Role::from_word(cost.labels.get("process")?)?;
+    let clock = clocks.get(&role).copied().filter(|&clock| clock > 0.0)?;
+    let off = profile.sampled(role).seconds() / clock - 1.0;
+    (off.abs() > tolerance(profile.samples(role))).then(|| {
+        let (percent, more) = (off.abs() * 100.0, if off > 0.0 { "more" } else { "less" });
+        format!(
+            "samples show {percent:.0} % {more} CPU time than the clock of the process: context \
+             switches are sampled in whoever runs next"
+        )
+    })
 }

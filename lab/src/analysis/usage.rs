@@ -22,8 +22,8 @@ const METRICS: [Metric; 3] = [Metric::CpuTime, Metric::ContextSwitches, Metric::
 pub(super) struct Used {
     /// Of fair laps, by order and process.
     pub(super) fair: LapCpu,
-    /// Of the subject, by pass and order.
-    subject: BTreeMap<String, BTreeMap<u32, f64>>,
+    /// Of every lap, by pass and order.
+    laps: BTreeMap<String, BTreeMap<u32, BTreeMap<Role, f64>>>,
     /// Of fair laps, by arm, route and role.
     figures: BTreeMap<(String, String, String), BTreeMap<Role, Figure>>,
 }
@@ -31,12 +31,13 @@ pub(super) struct Used {
 impl Used {
     /// The subject's CPU seconds per request in each lap of a pass, by order.
     pub(super) fn subject_of(&self, pass: &str) -> BTreeMap<u32, f64> {
-        self.subject.get(pass).cloned().unwrap_or_default()
+        let laps = self.laps.get(pass).into_iter().flatten();
+        laps.filter_map(|(&order, cpu)| Some((order, *cpu.get(&Role::Subject)?))).collect()
     }
 
-    /// The subject's CPU seconds per request in one lap of a pass.
-    pub(super) fn of_subject(&self, pass: &str, order: u32) -> Option<f64> {
-        self.subject.get(pass)?.get(&order).copied()
+    /// CPU seconds per request in one lap of a pass, by role.
+    pub(super) fn in_lap(&self, pass: &str, order: u32) -> Option<&BTreeMap<Role, f64>> {
+        self.laps.get(pass)?.get(&order)
     }
 
     /// CPU seconds per request in fair laps of the arm and route of this lap, by role.
@@ -89,9 +90,7 @@ fn read_cell(sheet: &mut Sheet, cell: &Cell<'_>, recorded: &Recorded<'_>, used: 
 fn note_laps(usage: &Usage, recorded: &Recorded<'_>, fair: bool, used: &mut Used) {
     for (index, lap) in recorded.laps.iter().enumerate() {
         let cpu = usage.cpu_per_request(index);
-        if let Some(&seconds) = cpu.get(&Role::Subject) {
-            used.subject.entry(lap.pass.clone()).or_default().insert(lap.order, seconds);
-        }
+        used.laps.entry(lap.pass.clone()).or_default().insert(lap.order, cpu.clone());
         if fair {
             let by_word = cpu.iter().map(|(role, &seconds)| (role.word().to_owned(), seconds));
             used.fair.insert(lap.order, by_word.collect());
