@@ -73,15 +73,8 @@ impl<'a> CpuFold<'a> {
         }
     }
 
-    /// What the samples say.
-    #[must_use]
-    pub fn finish(self) -> Profile {
-        Profile { shares: self.shares, outside: self.outside, problems: self.problems }
-    }
-}
-
-impl Sink<Sample<'_>> for CpuFold<'_> {
-    fn record(&mut self, sample: Sample<'_>) {
+    /// Counts a sample, if it falls into a lap and is of a process that was watched.
+    pub fn take(&mut self, sample: &Sample<'_>) {
         let role = sample.pid.and_then(|pid| self.roles.get(&pid).copied());
         let (Some(role), Some(time)) = (role, sample.time) else { return };
         let moment = Moment(time.0);
@@ -103,8 +96,34 @@ impl Sink<Sample<'_>> for CpuFold<'_> {
         }
     }
 
+    /// What the samples say.
+    #[must_use]
+    pub fn finish(self) -> Profile {
+        Profile { shares: self.shares, outside: self.outside, problems: self.problems }
+    }
+}
+
+impl Sink<Sample<'_>> for CpuFold<'_> {
+    fn record(&mut self, sample: Sample<'_>) {
+        self.take(&sample);
+    }
+
     fn problem(&mut self, _: Problem) {
         self.problems += 1;
+    }
+}
+
+/// Several folds over one capture, which is read once.
+#[derive(Debug)]
+pub struct CpuFolds<'a>(pub Vec<CpuFold<'a>>);
+
+impl Sink<Sample<'_>> for CpuFolds<'_> {
+    fn record(&mut self, sample: Sample<'_>) {
+        self.0.iter_mut().for_each(|fold| fold.take(&sample));
+    }
+
+    fn problem(&mut self, _: Problem) {
+        self.0.iter_mut().for_each(|fold| fold.problems += 1);
     }
 }
 

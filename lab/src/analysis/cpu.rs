@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use assay_analyses::cost::{Cost, Origin};
-use assay_analyses::costs::cpu::{CpuFold, Profile};
+use assay_analyses::cost::{Cost, Figure, Origin};
+use assay_analyses::costs::cpu::{CpuFold, CpuFolds, Profile};
 use assay_analyses::metric::Metric;
 use assay_analyses::phases::Rules;
 use assay_captures::capture;
 use assay_captures::ids::Role;
+use assay_captures::manifest::Target;
 use assay_captures::perf_script::{Decoder, FILE};
 
-use super::cells::{Cell, Recorded};
+use super::cells::{Cell, Cells, Recorded};
 use super::sheet::{Against, Sheet, lost};
 use super::usage::Used;
 
@@ -20,32 +21,80 @@ const METRICS: [Metric; 1] = [Metric::CpuPhase];
 /// does to so many samples (two standard errors).
 const TOLERANCE: f64 = 0.05;
 
-/// Reads the samples of a cell that has them. `used` has the CPU time of fair laps, which phases
-/// are shares of, and of this pass's own laps, which samples are checked against.
-pub(super) fn read(sheet: &mut Sheet, cell: &Cell<'_>, used: &Used, rules: &Rules) {
-    let Some(recorded) = cell.recorded("cpu") else { return };
+/// A cell whose CPU time was sampled.
+struct Sampled<'a> {
+    origin: Origin,
+    recorded: Recorded<'a>,
+    targets: Vec<Target>,
+    lost_chunks: u64,
+    per_request: BTreeMap<Role, Figure>,
+}
+
+/// Reads the samples of all cells that have them, each capture once however many cells it holds.
+/// `used` has the CPU time of fair laps, which phases are shares of, and of this pass's own laps,
+/// which samples are checked against.
+pub(super) fn read(sheet: &mut Sheet, cells: Cells<'_>, used: &Used, rules: &Rules) {
+    let mut captures: Vec<(String, Vec<Sampled<'_>>)> = Vec::new();
+    for cell in cells {
+        let Some(sampled) = sampled(sheet, &cell, used) else { continue };
+        let folder = &sampled.recorded.folder;
+        match captures.iter_mut().find(|(known, _)| known == folder) {
+            Some((_, cells)) => cells.push(sampled),
+            None => captures.push((folder.clone(), vec![sampled])),
+        }
+    }
+    for (folder, cells) in captures {
+        read_capture(sheet, &folder, &cells, used, rules);
+    }
+}
+
+fn sampled<'a>(sheet: &mut Sheet, cell: &Cell<'a>, used: &Used) -> Option<Sampled<'a>> {
+    let recorded = cell.recorded("cpu")?;
     let origin = cell.origin(&recorded.folder);
-    let Some(manifest) = sheet.manifest(&origin, &METRICS) else { return };
+    let manifest = sheet.manifest(&origin, &METRICS)?;
     let per_request = used.per_request(cell.first());
     if per_request.is_empty() {
         let reason = "phases are shares of the CPU time of fair laps, which was not measured";
-        return sheet.not_measured(&origin, &METRICS, reason);
+        sheet.not_measured(&origin, &METRICS, reason);
+        return None;
     }
-    let mut fold = CpuFold::new(&recorded.windows(), &manifest.targets, rules);
+    let lost_chunks = manifest.integrity.get("lost_chunks").copied().unwrap_or(0);
+    Some(Sampled { origin, recorded, targets: manifest.targets, lost_chunks, per_request })
+}
+
+fn read_capture(
+    sheet: &mut Sheet,
+    folder: &str,
+    cells: &[Sampled<'_>],
+    used: &Used,
+    rules: &Rules,
+) {
+    let folds = cells
+        .iter()
+        .map(|cell| CpuFold::new(&cell.recorded.windows(), &cell.targets, rules))
+        .collect();
+    let mut folds = CpuFolds(folds);
     let mut decoder = Decoder::default();
-    let path = sheet.folder(&recorded.folder).join(FILE);
-    if let Err(error) = capture::feed_file(&path, |bytes| decoder.feed(bytes, &mut fold)) {
-        return sheet.not_measured(&origin, &METRICS, &lost(&error));
+    let path = sheet.folder(folder).join(FILE);
+    if let Err(error) = capture::feed_file(&path, |bytes| decoder.feed(bytes, &mut folds)) {
+        for cell in cells {
+            sheet.not_measured(&cell.origin, &METRICS, &lost(&error));
+        }
+        return;
     }
-    decoder.finish(&mut fold);
-    let profile = fold.finish();
-    let clocks = clocks(&recorded, used);
-    check_sum(sheet, &origin, &profile, &clocks);
-    let lost = manifest.integrity.get("lost_chunks").copied().unwrap_or(0);
+    decoder.finish(&mut folds);
+    for (cell, fold) in cells.iter().zip(folds.0) {
+        note(sheet, cell, &fold.finish(), used);
+    }
+}
+
+fn note(sheet: &mut Sheet, cell: &Sampled<'_>, profile: &Profile, used: &Used) {
+    let clocks = clocks(&cell.recorded, used);
+    check_sum(sheet, &cell.origin, profile, &clocks);
     let against = Against::none("samples are missing: shares are doubtful");
-    sheet.check(&origin, "chunks of samples lost", lost as f64, against);
-    let costs = profile.costs(&origin, &per_request).into_iter();
-    sheet.costs.extend(costs.map(|cost| match shifted(&cost, &profile, &clocks) {
+    sheet.check(&cell.origin, "chunks of samples lost", cell.lost_chunks as f64, against);
+    let costs = profile.costs(&cell.origin, &cell.per_request).into_iter();
+    sheet.costs.extend(costs.map(|cost| match shifted(&cost, profile, &clocks) {
         Some(doubt) => cost.doubted(doubt),
         None => cost,
     }));

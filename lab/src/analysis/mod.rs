@@ -42,8 +42,8 @@ pub fn analyze(run: &Path) -> Result<Report> {
         wire::read(&mut sheet, &cell);
         syscalls::read(&mut sheet, &cell);
         allocations::read(&mut sheet, &cell);
-        cpu::read(&mut sheet, &cell, &used, &rules);
     }
+    cpu::read(&mut sheet, Cells::of(&laps), &used, &rules);
     syscalls::compare_instruments(&mut sheet);
     let fair_laps = FairLaps { laps: &fair, cpu: &used.fair };
     let mut comparisons = comparisons::all(fair_laps, &sheet.costs, &record.arms);
