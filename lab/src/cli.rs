@@ -48,7 +48,7 @@ pub enum Command {
 pub struct RunArgs {
     /// The experiment file
     pub experiment: PathBuf,
-    /// Take the short plan of the experiment's [quick]
+    /// Take the short plan of the experiment's `[quick]`
     #[arg(long)]
     pub quick: bool,
     /// What `demo` takes as well

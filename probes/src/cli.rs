@@ -14,7 +14,7 @@ pub struct SessionArgs {
     #[arg(long, value_name = "DIR", required_unless_present = "describe")]
     pub out: Option<PathBuf>,
 
-    /// Who is watched: ROLE:pid=N[,pid=N][,port=N], ROLE one of subject, postgres, redis, load
+    /// Who is watched: `ROLE:pid=N[,pid=N][,port=N]`, ROLE one of subject, postgres, redis, load
     ///
     /// A pid stands for the process and all its descendants, now and later.
     #[arg(long = "target", value_name = "TARGET", value_parser = target)]
