@@ -302,7 +302,7 @@ impl PassKind {
             (Self::Serial, false) => (1, 0, 500),
             (Self::Serial, true) => (1, 0, 100),
             (Self::Cpu, false) => (2, 10_000, 0),
-            (Self::Cpu, true) => (2, 1_000, 0),
+            (Self::Cpu, true) => (2, 800, 0),
             (_, false) => (4, 2_000, 0),
             (_, true) => (2, 500, 0),
         };

@@ -16,6 +16,8 @@ use crate::processes;
 
 /// Between two looks at the clocks.
 const STEP: Duration = Duration::from_micros(500);
+/// How often it is looked who has joined the service.
+const WAITS_PER_LOOK: u32 = 16;
 /// A service that is never still is not waited for any longer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -24,19 +26,24 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub struct Stillness {
     roots: Vec<Pid>,
     members: Vec<Pid>,
+    waits: u32,
 }
 
 impl Stillness {
     /// Watches these processes and all their descendants. Without any, only time is waited for.
     #[must_use]
     pub fn of(roots: Vec<Pid>) -> Self {
-        Self { roots, members: Vec::new() }
+        Self { roots, ..Self::default() }
     }
 
     /// Returns when the service has been still for `gap`.
     pub(super) async fn wait(&mut self, timer: &Timer, gap: Duration) -> io::Result<()> {
         let deadline = Instant::now() + PATIENCE;
-        self.look();
+        // Reading all of /proc takes longer than the gap: not for each request.
+        if self.waits.is_multiple_of(WAITS_PER_LOOK) {
+            self.look();
+        }
+        self.waits = self.waits.wrapping_add(1);
         let mut used = self.cpu();
         let mut still_since = Instant::now();
         loop {
