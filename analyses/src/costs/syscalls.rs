@@ -173,6 +173,14 @@ pub struct Agreement {
 /// Only calls that occur at least once in ten requests.
 #[must_use]
 pub fn agreement(one: &[Cost], other: &[Cost]) -> Vec<Agreement> {
+    // Without a total an instrument measured nothing, which is not the same as no calls.
+    let measured = |costs: &[Cost]| {
+        let total = |cost: &&Cost| cost.metric == Metric::Syscalls && cost.labels.is_empty();
+        costs.iter().find(total).is_some_and(|cost| cost.amount.figure().is_some())
+    };
+    if !measured(one) || !measured(other) {
+        return Vec::new();
+    }
     let count = |costs: &[Cost], name: &str| {
         let named = |cost: &&Cost| {
             cost.metric == Metric::Syscalls
@@ -289,7 +297,19 @@ mod tests {
             ],
             0,
         );
-        let agreement = agreement(&one, &[]);
+        let blind = fold(
+            vec![
+                sample(10, &[("recvfrom", 0)], 0),
+                sample(20, &[("recvfrom", 70)], 0),
+                sample(30, &[("recvfrom", 130)], 0),
+            ],
+            0,
+        );
+        // One that saw no sendto disagrees; one that measured nothing has no say.
+        let silent = fold(vec![], 0);
+        assert_eq!(super::agreement(&one, &[]), []);
+        assert_eq!(super::agreement(&silent, &one), []);
+        let agreement = agreement(&one, &blind);
         assert_eq!(agreement.len(), 1);
         assert_eq!(
             (agreement[0].name.as_str(), agreement[0].one, agreement[0].other),

@@ -271,6 +271,7 @@ fn finding(finding: &Finding) -> model::Finding {
 }
 
 fn check(check: &Check) -> model::Check {
+    let checked = !matches!(check.outcome, Outcome::NotChecked(_));
     let (outcome, reason) = match &check.outcome {
         Outcome::Holds => ("holds", None),
         Outcome::Broken(meaning) => ("broken", Some(meaning.clone())),
@@ -282,8 +283,8 @@ fn check(check: &Check) -> model::Check {
         route: check.route.clone(),
         capture: check.capture.clone(),
         counted: check.counted.clone(),
-        found: check.found,
-        expected: check.expected,
+        found: checked.then_some(check.found),
+        expected: checked.then_some(check.expected),
         against: check.against.clone(),
         outcome: outcome.to_owned(),
         reason,

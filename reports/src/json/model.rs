@@ -384,10 +384,10 @@ pub struct Check {
     pub capture: Option<String>,
     /// What was counted.
     pub counted: String,
-    /// How many there were.
-    pub found: f64,
-    /// How many there should be.
-    pub expected: f64,
+    /// How many there were; null where it was not checked.
+    pub found: Option<f64>,
+    /// How many there should be; null where it was not checked.
+    pub expected: Option<f64>,
     /// What the expectation comes from.
     pub against: String,
     /// `holds`, `broken` or `not checked`.

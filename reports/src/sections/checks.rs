@@ -92,6 +92,10 @@ fn sums(kinds: &[&Vec<&Check>]) -> Vec<String> {
 
 fn sum(checks: &[&Check]) -> String {
     let Some(first) = checks.first() else { return String::new() };
+    // What was not checked was not found to be nothing.
+    let checked = |check: &&&Check| !matches!(check.outcome, Outcome::NotChecked(_));
+    let checks: Vec<&&Check> = checks.iter().filter(checked).collect();
+    let Some(&&first) = checks.first() else { return format!("{} not checked", first.counted) };
     let found: f64 = checks.iter().map(|check| check.found).sum();
     let expected: f64 = checks.iter().map(|check| check.expected).sum();
     let (found, expected) = (numbers::count(found), numbers::count(expected));
