@@ -31,3 +31,4 @@ docs:
 # Tests of the subjects that ship, each in its own workspace
 test-subjects:
     cd lab/experiments/blog/subjects/axum-sqlx && cargo test --release --locked
+    cd lab/experiments/calibration/subjects/reference && cargo test --release --locked
