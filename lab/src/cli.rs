@@ -26,6 +26,9 @@ pub enum Command {
     /// Measure an experiment
     #[command(after_help = "Example: assay run experiment.toml --quick --pass fair,wire")]
     Run(RunArgs),
+    /// Say what a request of a service costs that is already running
+    #[command(after_help = "Example: assay observe --url http://127.0.0.1:8080/posts/1")]
+    Observe(ObserveArgs),
     /// Build the results of a run again from its captures
     #[command(after_help = "Example: assay analyze runs/2026-12-01T10-02-11-blog")]
     Analyze(AnalyzeArgs),
@@ -77,6 +80,54 @@ pub struct MeasureArgs {
     /// Use this Redis instead of a private one
     #[arg(long, value_name = "URL")]
     pub redis_url: Option<String>,
+}
+
+/// What `observe` takes.
+#[derive(Debug, Args)]
+pub struct ObserveArgs {
+    /// The service that listens on this TCP port [default: the port of --url]
+    #[arg(long, value_name = "PORT", group = "service")]
+    pub port: Option<u16>,
+    /// The service that this process is the first of
+    #[arg(long, value_name = "N", group = "service")]
+    pub pid: Option<u32>,
+    /// The service whose processes have this name
+    #[arg(long, value_name = "NAME", group = "service")]
+    pub name: Option<String>,
+    /// What to request; several are measured one after another
+    #[arg(long, value_name = "[NAME=]URL")]
+    pub url: Vec<String>,
+    /// Send nothing: watch what others send
+    #[arg(long)]
+    pub foreign_load: bool,
+    /// Connections that requests are sent over, each as soon as it has its answer
+    #[arg(long, value_name = "N", default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub connections: u32,
+    /// Seconds of load for each URL, all passes together
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub duration: f64,
+    /// Send so many requests one at a time, and nothing else
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub serial: Option<u32>,
+    /// HTTP method [default: GET, or POST with --data]
+    #[arg(long, value_name = "METHOD")]
+    pub method: Option<String>,
+    /// Header field to send
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub header: Vec<String>,
+    /// Body to send
+    #[arg(long, value_name = "TEXT")]
+    pub data: Option<String>,
+    /// Only these passes: fair, serial, wire, syscalls, cpu
+    #[arg(long, value_name = "PASS", value_delimiter = ',')]
+    pub pass: Vec<String>,
+    /// Keep the run in this folder, new or empty [default: runs/TIME-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What `analyze` takes.

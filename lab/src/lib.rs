@@ -13,6 +13,7 @@ pub mod guardian;
 pub mod inspect;
 pub mod load;
 pub mod machine;
+pub mod observe;
 pub mod passes;
 pub mod pinning;
 pub mod probe;

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Demo(args) => commands::demo(&ui, args),
         Command::Run(args) => commands::run(&ui, args),
+        Command::Observe(args) => commands::observe(&ui, args),
         Command::Analyze(args) => commands::analyze(&ui, args),
         Command::Report(args) => commands::report(&ui, args),
         Command::Doctor(args) => commands::doctor(&ui, args),

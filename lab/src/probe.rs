@@ -32,12 +32,12 @@ const TAIL_LINES: usize = 10;
 const LINE_MAX: u64 = 64 * 1024;
 
 /// A set of processes that a probe watches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeTarget {
     /// The part it plays.
     pub role: Role,
-    /// Its first process, where that is known.
-    pub pid: Option<Pid>,
+    /// The processes that its others descend from, where they are known.
+    pub pids: Vec<Pid>,
     /// The port that it listens on.
     pub port: Port,
 }
@@ -46,8 +46,8 @@ impl ProbeTarget {
     /// As the probes' command line has it.
     #[must_use]
     pub fn argument(&self) -> String {
-        let pid = self.pid.map(|pid| format!("pid={},", pid.0)).unwrap_or_default();
-        format!("{}:{pid}port={}", self.role.word(), self.port.0)
+        let pids: String = self.pids.iter().map(|pid| format!("pid={},", pid.0)).collect();
+        format!("{}:{pids}port={}", self.role.word(), self.port.0)
     }
 }
 
@@ -313,7 +313,7 @@ mod tests {
         std::fs::write(&program, text).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
         let cores = CoreSet::new(crate::pinning::usable_cores().unwrap()).unwrap();
-        let target = ProbeTarget { role: Role::Subject, pid: Some(Pid(7)), port: Port(80) };
+        let target = ProbeTarget { role: Role::Subject, pids: vec![Pid(7)], port: Port(80) };
         let out = folder.join("out");
         ProbeSession::start("fake", &program, &out, &[target], &[], false, &cores)
     }

@@ -9,6 +9,7 @@ use assay_captures::run_record;
 use crate::experiment::plan::{Plan, PlannedRoute};
 use crate::experiment::{Experiment, Parameter};
 use crate::load::Cancel;
+use crate::observe::Attachment;
 use crate::pinning::Pinning;
 use crate::probes_build::ProbePrograms;
 use crate::run_directory::RunDirectory;
@@ -40,6 +41,8 @@ pub struct Laboratory {
     pub ui: Ui,
     /// The wish to stop.
     pub cancel: Cancel,
+    /// The service that was there before us, where that is the subject.
+    pub attached: Option<Attachment>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -102,6 +105,48 @@ impl Laboratory {
             scratch,
             ui,
             cancel,
+            attached: None,
+            runtime,
+        })
+    }
+
+    /// Takes a service that already runs as the only subject. Nothing is built, started or
+    /// seeded but probes.
+    pub fn attach(
+        mut materials: Materials,
+        attachment: Attachment,
+    ) -> Result<Self, Box<Unprepared>> {
+        let cancel = materials.cancel.clone();
+        let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let prepared = built.context("cannot start the event loop").and_then(|runtime| {
+            let probes = ProbePrograms::find_or_build(&materials.ui, &materials.scratch);
+            let probes = runtime.block_on(or_cancelled(&cancel, probes))?;
+            let load = &materials.pinning.load;
+            load.take_this_thread().context("cannot move to the load's cores")?;
+            let services = Services { found: attachment.services.clone(), ..Services::default() };
+            materials.run.record.services =
+                services.running().map(crate::services::RunningService::record).collect();
+            materials.run.save()?;
+            Ok((runtime, probes, services))
+        });
+        let (runtime, probes, services) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Err(Box::new(Unprepared { run: materials.run, error })),
+        };
+        let Materials { experiment, plan, pinning, run, scratch, ui, cancel } = materials;
+        let routes = experiment.routes.iter().map(|route| route.planned(&BTreeMap::new()));
+        Ok(Self {
+            routes: routes.collect(),
+            experiment,
+            plan,
+            services,
+            pinning,
+            probes,
+            run,
+            scratch,
+            ui,
+            cancel,
+            attached: Some(attachment),
             runtime,
         })
     }
@@ -114,6 +159,9 @@ impl Laboratory {
     ) -> Result<RunningSubject> {
         let arm = self.experiment.arms.get(arm).ok_or_else(|| anyhow!("there is no arm {arm}"))?;
         let subject = &self.experiment.subjects[arm.subject];
+        if let Some(attachment) = &self.attached {
+            return Ok(attachment.subject(&subject.name, &arm.variant));
+        }
         let around = Surroundings {
             services: &self.services,
             cores: &self.pinning.app,

@@ -4,11 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use assay_captures::ids::{self, Port};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -102,9 +103,9 @@ pub async fn start(
         variant: variant.name.clone(),
         title: variant.title.clone(),
         address,
-        pid: child.id(),
-        output,
-        child,
+        roots: vec![ids::Pid(child.id())],
+        port: Port(address.port()),
+        life: Life::Ours { child, output },
     };
     running.wait_until_ready(&subject.ready).await?;
     Ok(running)
@@ -154,24 +155,46 @@ pub struct RunningSubject {
     pub variant: String,
     /// What tables print above its column.
     pub title: String,
-    /// Where it listens.
+    /// Where requests go.
     pub address: SocketAddr,
-    /// Its first process.
-    pub pid: u32,
-    /// What it printed, both streams.
-    pub output: PathBuf,
-    child: Child,
+    /// The processes that its others descend from.
+    pub roots: Vec<ids::Pid>,
+    /// The port that it listens on itself.
+    pub port: Port,
+    /// Who started it.
+    pub life: Life,
+}
+
+/// Who started a subject, and so who may stop it.
+#[derive(Debug)]
+pub enum Life {
+    /// We did: it is frozen while others are loaded, and ended in the end.
+    Ours {
+        /// Its first process.
+        child: Child,
+        /// What it printed, both streams.
+        output: PathBuf,
+    },
+    /// Somebody else: it is never touched.
+    Foreign,
 }
 
 impl RunningSubject {
     /// Stops its processes where they are, so that they cost nothing while another one is loaded.
     pub fn freeze(&self) {
-        processes::signal_tree(self.root(), Signal::SIGSTOP);
+        self.signal(Signal::SIGSTOP);
     }
 
     /// Lets its processes go on.
     pub fn thaw(&self) {
-        processes::signal_tree(self.root(), Signal::SIGCONT);
+        self.signal(Signal::SIGCONT);
+    }
+
+    /// Signals everything that we have started; what somebody else has, never.
+    fn signal(&self, signal: Signal) {
+        if let Life::Ours { child, .. } = &self.life {
+            processes::signal_tree(Pid::from_raw(child.id().cast_signed()), signal);
+        }
     }
 
     /// Whether its first process has not ended.
@@ -179,15 +202,28 @@ impl RunningSubject {
         self.ended().is_none()
     }
 
-    /// How its first process ended, if it has.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<String> {
+        match &mut self.life {
+            Life::Ours { child, .. } => Some(child.try_wait().ok().flatten()?.to_string()),
+            Life::Foreign => {
+                let alive = |pid: &ids::Pid| {
+                    let process = processes::process(Pid::from_raw(pid.0.cast_signed()));
+                    process.is_some_and(|process| !process.zombie)
+                };
+                let gone = !self.roots.iter().any(alive);
+                gone.then(|| "its processes are gone".to_owned())
+            }
+        }
     }
 
     /// The last lines that it printed, at most `lines`.
     #[must_use]
     pub fn tail(&self, lines: usize) -> Vec<String> {
-        tail(&self.output, lines)
+        match &self.life {
+            Life::Ours { output, .. } => tail(output, lines),
+            Life::Foreign => Vec::new(),
+        }
     }
 
     /// Ends it and everything that it started: SIGTERM, and SIGKILL for what is left of its tree
@@ -235,22 +271,23 @@ impl RunningSubject {
 
     /// Its last lines of output, to stand after an error.
     fn quote(&self) -> String {
+        if matches!(self.life, Life::Foreign) {
+            return String::new();
+        }
         match self.tail(QUOTED_LINES).as_slice() {
             [] => "; it printed nothing".to_owned(),
             lines => format!("; its last lines:\n  {}", lines.join("\n  ")),
         }
     }
 
-    fn root(&self) -> Pid {
-        Pid::from_raw(self.pid.cast_signed())
-    }
-
     fn end(&mut self) {
         if self.ended().is_some() {
             return;
         }
-        let tree = processes::descendants(self.root());
-        let _gone = kill(self.root(), Signal::SIGTERM);
+        let Life::Ours { child, .. } = &self.life else { return };
+        let root = Pid::from_raw(child.id().cast_signed());
+        let tree = processes::descendants(root);
+        let _gone = kill(root, Signal::SIGTERM);
         self.thaw();
         let deadline = Instant::now() + GRACE;
         while self.is_alive() && Instant::now() < deadline {
@@ -263,9 +300,9 @@ impl RunningSubject {
                 let _gone = kill(process.pid, Signal::SIGKILL);
             }
         }
-        if self.is_alive() {
-            let _gone = kill(self.root(), Signal::SIGKILL);
-            let _status = self.child.wait();
+        if let Life::Ours { child, .. } = &mut self.life {
+            let _gone = child.kill();
+            let _status = child.wait();
         }
     }
 }

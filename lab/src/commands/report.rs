@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use assay_captures::run_dir;
-use assay_reports::report::Paths;
+use assay_reports::report::{Paths, Report};
 use assay_reports::terminal::View;
 use assay_reports::{json, markdown, terminal};
 
@@ -25,15 +25,20 @@ pub fn report(ui: &Ui, args: &ReportArgs) -> Result<Exit> {
             return Err(WrongUsage(what).into());
         }
     }
-    ui.result(&match args.format {
-        Format::Table => {
-            report.paths = paths(&args.run);
-            terminal::render(&report, &args.route, view(ui))
-        }
-        Format::Md => markdown::render(&report, &args.route),
-        Format::Json => json::render(&report),
-    });
+    if args.format == Format::Table {
+        report.paths = paths(&args.run);
+    }
+    ui.result(&rendered(&report, &args.route, args.format, ui));
     Ok(Exit::Done)
+}
+
+/// A report in its dress.
+pub(super) fn rendered(report: &Report, routes: &[String], format: Format, ui: &Ui) -> String {
+    match format {
+        Format::Table => terminal::render(report, routes, view(ui)),
+        Format::Md => markdown::render(report, routes),
+        Format::Json => json::render(report),
+    }
 }
 
 /// Where things are, as the user named the run. Files are the same wherever they lie, so only
@@ -51,6 +56,6 @@ pub(super) fn paths(run: &Path) -> Paths {
 }
 
 /// What the terminal can show.
-pub(super) fn view(ui: &Ui) -> View {
+fn view(ui: &Ui) -> View {
     View { width: ui.columns(), colour: ui.colour() }
 }

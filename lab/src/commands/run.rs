@@ -6,11 +6,10 @@ use anyhow::{Result, anyhow};
 use assay_captures::manifest::Status;
 use assay_captures::run_record::RunRecord;
 use assay_captures::version::FormatVersion;
-use assay_reports::terminal;
 
 use super::{analyze, blame, report};
 use crate::analysis;
-use crate::cli::RunArgs;
+use crate::cli::{Format, RunArgs};
 use crate::exit::Exit;
 use crate::experiment::plan::{Choice, Plan};
 use crate::experiment::{self, Experiment};
@@ -19,7 +18,8 @@ use crate::machine;
 use crate::passes::{self, Ended};
 use crate::pinning::{Pinning, usable_cores};
 use crate::run::{
-    GivenServices, Interrupted, Laboratory, Materials, arm_records, route_records, runs_folder,
+    GivenServices, Interrupted, Laboratory, Materials, Unprepared, arm_records, route_records,
+    runs_folder,
 };
 use crate::run_directory::{RunDirectory, now, stamped};
 use crate::ui::Ui;
@@ -66,14 +66,35 @@ fn measure(
     worker: Worker,
 ) -> Result<Exit> {
     let record = record(&experiment, &plan, &pinning, &request.given);
-    let path = match &request.out {
-        Some(path) => path.clone(),
+    let prepared = Prepared { experiment, plan, pinning, record };
+    let materials = start(ui, prepared, request.out.as_deref(), worker)?;
+    conclude(ui, Laboratory::prepare(materials, &request.given), Format::Table)
+}
+
+/// What is known before the run directory is made.
+pub(super) struct Prepared {
+    pub(super) experiment: Experiment,
+    pub(super) plan: Plan,
+    pub(super) pinning: Pinning,
+    pub(super) record: RunRecord,
+}
+
+/// Makes the run directory.
+pub(super) fn start(
+    ui: &Ui,
+    prepared: Prepared,
+    out: Option<&Path>,
+    worker: Worker,
+) -> Result<Materials> {
+    let Prepared { experiment, plan, pinning, record } = prepared;
+    let path = match out {
+        Some(path) => path.to_path_buf(),
         None => runs_folder().join(stamped(record.started, &experiment.name)),
     };
     let run = RunDirectory::create(&path, &experiment.text, record)?;
     unmasked::remember(worker.scratch.path(), run.path());
     ui.say(&format!("run {}", path.display()));
-    let materials = Materials {
+    Ok(Materials {
         experiment,
         plan,
         pinning,
@@ -81,8 +102,16 @@ fn measure(
         scratch: worker.scratch.path().to_path_buf(),
         ui: ui.clone(),
         cancel: worker.cancel.clone(),
-    };
-    let mut laboratory = match Laboratory::prepare(materials, &request.given) {
+    })
+}
+
+/// Runs all passes and shows what came of them.
+pub(super) fn conclude(
+    ui: &Ui,
+    laboratory: Result<Laboratory, Box<Unprepared>>,
+    format: Format,
+) -> Result<Exit> {
+    let mut laboratory = match laboratory {
         Ok(laboratory) => laboratory,
         Err(unprepared) => {
             let mut unprepared = *unprepared;
@@ -100,8 +129,9 @@ fn measure(
             analyze::write(run.path(), &report)?;
             report.paths = report::paths(run.path());
             progress.done("done");
-            ui.result(&terminal::render(&report, &[], report::view(ui)));
-            ui.say(&format!("the captures, results.json and tables.md are in {}", path.display()));
+            ui.result(&report::rendered(&report, &[], format, ui));
+            let path = run.path().display();
+            ui.say(&format!("the captures, results.json and tables.md are in {path}"));
             Ok(Exit::Done)
         }
         Err(Ended::Cancelled) => ended_early(ui, &mut run, Interrupted.into()),
@@ -157,7 +187,7 @@ fn tell_incomplete_passes(ui: &Ui, run: &RunDirectory) {
     }
 }
 
-fn record(
+pub(super) fn record(
     experiment: &Experiment,
     plan: &Plan,
     pinning: &Pinning,

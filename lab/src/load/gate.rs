@@ -156,6 +156,11 @@ impl Gate {
         Ok(())
     }
 
+    /// Fetches everything from an arm once: each answer must have a 2xx status.
+    pub fn ask(&self, driver: &Driver, arm: &str, address: SocketAddr) -> Result<(), GateError> {
+        self.fetch_all(driver, arm, address).map(drop)
+    }
+
     /// The requests of a route, with the bodies that the reference arm gave; `None` before it was
     /// admitted or for an unknown route.
     #[must_use]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_captures::ids::{Pid, Port, Role};
+use assay_captures::ids::Role;
 use assay_captures::lap::{Lap, Load, ProbeState};
 use assay_captures::request_log::Slot;
 use assay_captures::run_dir;
@@ -166,10 +166,10 @@ impl<'a> Bench<'a> {
 
     fn drive(&mut self, cell: Cell, load: Load, stop: Stop) -> Result<LapFigures, Failure> {
         let subject = self.arm(cell.arm)?;
-        let (address, root) = (subject.address, subject.pid);
+        let (address, roots) = (subject.address, subject.roots.clone());
         let services = self.laboratory.services.running().filter_map(|service| service.pid);
-        let roots = std::iter::once(root).chain(services.map(|pid| pid.0));
-        let roots = roots.map(|pid| nix::unistd::Pid::from_raw(pid.cast_signed())).collect();
+        let roots = roots.into_iter().chain(services);
+        let roots = roots.map(|pid| nix::unistd::Pid::from_raw(pid.0.cast_signed())).collect();
         let order = LapOrder {
             address,
             requests: self.requests.get(&cell.route).cloned().unwrap_or_default(),
@@ -247,7 +247,7 @@ impl<'a> Bench<'a> {
         let subject = self.subject_target(arm)?;
         let services = self.laboratory.services.running().map(|service| ProbeTarget {
             role: service.role,
-            pid: service.pid,
+            pids: service.pid.into_iter().collect(),
             port: service.port,
         });
         Ok(std::iter::once(subject).chain(services).collect())
@@ -256,11 +256,7 @@ impl<'a> Bench<'a> {
     /// The subject alone.
     pub(super) fn subject_target(&mut self, arm: usize) -> Result<ProbeTarget, Failure> {
         let running = self.arm(arm)?;
-        Ok(ProbeTarget {
-            role: Role::Subject,
-            pid: Some(Pid(running.pid)),
-            port: Port(running.address.port()),
-        })
+        Ok(ProbeTarget { role: Role::Subject, pids: running.roots.clone(), port: running.port })
     }
 
     fn arm(&mut self, arm: usize) -> Result<&mut RunningSubject, Failure> {

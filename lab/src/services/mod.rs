@@ -19,6 +19,8 @@ pub struct Services {
     pub postgres: Option<Postgres>,
     /// Redis, when the experiment has one.
     pub redis: Option<Redis>,
+    /// What a service that already runs was found to talk to; nothing of it is ours.
+    pub found: Vec<RunningService>,
 }
 
 impl Services {
@@ -26,7 +28,7 @@ impl Services {
     pub fn running(&self) -> impl Iterator<Item = &RunningService> {
         let postgres = self.postgres.iter().map(|postgres| &postgres.service);
         let redis = self.redis.iter().map(|redis| &redis.service);
-        postgres.chain(redis)
+        postgres.chain(redis).chain(&self.found)
     }
 }
 

@@ -1,0 +1,19 @@
+//! Attaching to a service that already runs: who it is, and whom it talks to.
+//!
+//! [`Snapshot`] is what `/proc` shows at one moment: processes, their sockets, and the TCP tables
+//! of every network namespace. [`find`] picks a service out of it: a [`Found`] is its processes,
+//! where it listens, and the services behind its connections. Nothing of the service is changed.
+
+mod attach;
+mod found;
+mod options;
+mod snapshot;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use attach::{Attachment, in_words, look_for, materials};
+pub use found::{Found, FoundServer, FoundService, NotFound, Wanted, find};
+pub use options::{Options, Target};
+pub use snapshot::{Network, Seen, Snapshot};
+pub use tables::{Socket, State};
