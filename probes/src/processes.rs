@@ -251,8 +251,11 @@ mod tests {
 
     #[test]
     fn descendants_are_found_and_the_vanished_leave_their_time_behind() {
+        // By another number: a shell gives what it runs beside itself an empty standard input, and
+        // the child would be gone before it is looked for.
         let mut shell = family(
-            "sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo; read x' <&0 & \
+            "exec 3<&0; \
+             sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo; read x <&3' & \
              wait; echo; read x",
         );
         let mut tree = ProcessTree::new(&[Pid(shell.id())]);
