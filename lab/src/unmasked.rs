@@ -1,5 +1,6 @@
-//! Packets that a killed probe left as they were recorded. The payload is masked when a capture is
-//! closed; where nobody has closed it, it holds what users sent, and does not stay.
+//! What a killed probe left as it was recorded. The payload of packets is masked when a capture is
+//! closed; where nobody has closed it, it holds what users sent, and does not stay. Nor do the
+//! pipes and the raw samples of a perf that went with its probe: nobody can read them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,6 +14,8 @@ use crate::run_directory::write_private;
 
 /// File name of the packets in a capture's folder.
 const PACKETS: &str = "capture.pcapng";
+/// What perf leaves beside a capture that was never closed.
+const LEFT_BY_PERF: [&str; 4] = ["perf.data", "perf.commands", "perf.answers", "perf.errors"];
 /// Name of the link in a temporary directory that leads to its run.
 const RUN: &str = "run";
 /// What is said of packets that were removed.
@@ -39,11 +42,16 @@ pub fn remove(run: &Path) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
         let inner = entries.flatten().filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir()));
         folders.extend(inner.map(|entry| entry.path()));
+        let manifest = capture::manifest(&folder);
+        if manifest.as_ref().is_ok_and(|manifest| manifest.status == Status::Recording) {
+            for file in LEFT_BY_PERF {
+                let _not_there = fs::remove_file(folder.join(file));
+            }
+        }
         let packets = folder.join(PACKETS);
         if !packets.is_file() {
             continue;
         }
-        let manifest = capture::manifest(&folder);
         // A manifest that cannot be read belongs to a probe that was killed while it wrote it.
         if manifest.as_ref().is_ok_and(|manifest| manifest.status != Status::Recording) {
             continue;
@@ -101,7 +109,9 @@ mod tests {
         let torn = capture_of(run.path(), "torn", "{\"version\"");
         let whole = capture_of(run.path(), "whole", &manifest("complete"));
         let within = |name: &str| Path::new("captures/wire/page.one").join(name).join("wire");
+        fs::write(killed.join(LEFT_BY_PERF[0]), "samples").unwrap();
         assert_eq!(remove(run.path()), [within("killed"), within("torn")]);
+        assert!(!killed.join(LEFT_BY_PERF[0]).exists());
         assert!(!killed.join(PACKETS).exists() && !torn.join(PACKETS).exists());
         assert!(whole.join(PACKETS).exists());
         let told = capture::manifest(&killed).unwrap();

@@ -42,6 +42,18 @@ pub fn anchor() -> ClockAnchor {
     best.1
 }
 
+/// Two pairs of readings may differ by so much though nobody has set the clock, in nanoseconds: the
+/// two clocks go at the same pace, and a preemption between two readings takes less.
+pub const STEP_MAX: u64 = 1_000_000;
+
+/// By how many nanoseconds CLOCK_REALTIME was set forward between two anchors; negative is back.
+#[must_use]
+pub fn step(first: ClockAnchor, second: ClockAnchor) -> i64 {
+    let real = second.realtime.0.wrapping_sub(first.realtime.0).cast_signed();
+    let passed = second.monotonic.0.wrapping_sub(first.monotonic.0).cast_signed();
+    real.wrapping_sub(passed)
+}
+
 /// CPU time of a process since its start, all its threads with those that have exited. None when
 /// there is no such process.
 ///
@@ -69,6 +81,17 @@ mod tests {
         let real = second.realtime.since(first.realtime).unwrap().0;
         let boot = second.monotonic.0 - first.monotonic.0;
         assert!(real.abs_diff(boot) < 1_000_000, "{real} and {boot}");
+    }
+
+    #[test]
+    fn a_step_of_the_clock_is_what_the_other_clock_did_not_do() {
+        let at = |realtime, monotonic| ClockAnchor {
+            realtime: Moment(realtime),
+            monotonic: Nanos(monotonic),
+        };
+        assert_eq!(step(at(1_000, 10), at(1_500, 510)), 0);
+        assert_eq!(step(at(1_000, 10), at(9_500, 510)), 8_000);
+        assert_eq!(step(at(1_000, 10), at(500, 510)), -1_000);
     }
 
     #[test]

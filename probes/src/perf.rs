@@ -104,9 +104,6 @@ impl Perf {
     pub fn finish(mut self) -> Result<Recorded> {
         let ended = self.end();
         let errors = fs::read_to_string(&self.errors).unwrap_or_default();
-        for file in self.fifos.iter().chain([&self.errors]) {
-            let _gone = fs::remove_file(file);
-        }
         let status = ended.inspect_err(|_| self.remove_data())?;
         // perf passes the signal that ended it on to itself.
         if !status.success() && status.signal() != Some(Signal::SIGINT as i32) {
@@ -114,7 +111,7 @@ impl Perf {
             bail!("perf ended ({status}): {}", last_line(&errors));
         }
         ensure!(self.data.exists(), "perf left no file: {}", last_line(&errors));
-        Ok(Recorded { data: self.data })
+        Ok(Recorded { data: self.data.clone() })
     }
 
     fn end(&mut self) -> Result<ExitStatus> {
@@ -164,6 +161,14 @@ impl Perf {
     }
 }
 
+impl Drop for Perf {
+    fn drop(&mut self) {
+        for file in self.fifos.iter().chain([&self.errors]) {
+            let _gone = fs::remove_file(file);
+        }
+    }
+}
+
 /// The file that perf has left.
 #[derive(Debug)]
 pub struct Recorded {
@@ -197,8 +202,9 @@ impl Recorded {
         Ok(Script { child, text, errors })
     }
 
-    /// Removes perf's own file: its stacks have been written as text.
+    /// Removes perf's own file: its stacks have been written as text, or cannot be.
     pub fn remove(self) -> Result<()> {
+        let _gone = fs::remove_file(self.data.with_extension("errors"));
         fs::remove_file(&self.data).context("cannot remove perf's file")
     }
 }

@@ -17,8 +17,8 @@ use libc::{c_int, c_void, sock_filter};
 
 use crate::pcapng::Statistics;
 
+/// 1 MiB, so that so many blocks are so many MiB.
 const BLOCK_SIZE: u32 = 1 << 20;
-const BLOCKS: u32 = 64;
 /// A block that has waited for so long is handed over though it is not full.
 const BLOCK_TIMEOUT_MS: u32 = 20;
 /// Only the smallest room of a packet: blocks hold packets of any length one after another.
@@ -35,14 +35,16 @@ pub struct Ring {
     socket: OwnedFd,
     memory: *mut u8,
     interface: c_int,
+    blocks: u32,
     /// The block that the kernel will hand over next.
     next: u32,
     statistics: Statistics,
 }
 
 impl Ring {
-    /// Opens a ring on an interface with a filter; nothing passes until [`listen`](Self::listen).
-    pub fn open(interface: &str, filter: &[sock_filter]) -> Result<Self> {
+    /// Opens a ring of `blocks` MiB on an interface with a filter; nothing passes until
+    /// [`listen`](Self::listen).
+    pub fn open(interface: &str, filter: &[sock_filter], blocks: u32) -> Result<Self> {
         let index = interface_index(interface)?;
         let socket = socket()?;
         ensure_ethernet(&socket, interface)?;
@@ -61,9 +63,9 @@ impl Ring {
         };
         set(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
             .context("the kernel refused the packet filter")?;
-        let memory = map(&socket)?;
-        let ring =
-            Self { socket, memory, interface: index, next: 0, statistics: Statistics::default() };
+        let memory = map(&socket, blocks)?;
+        let statistics = Statistics::default();
+        let ring = Self { socket, memory, interface: index, blocks, next: 0, statistics };
         ring.bind(NOTHING).with_context(|| format!("cannot watch interface {interface}"))?;
         Ok(ring)
     }
@@ -152,8 +154,8 @@ impl Ring {
     }
 
     fn descriptor(&self) -> *mut libc::tpacket_block_desc {
-        // SAFETY: `next` is below BLOCKS, so the result is inside the mapping.
-        unsafe { self.memory.add((self.next * BLOCK_SIZE) as usize) }.cast()
+        // SAFETY: `next` is below `blocks`, so the result is inside the mapping.
+        unsafe { self.memory.add(self.next as usize * BLOCK_SIZE as usize) }.cast()
     }
 
     fn status_word(&self) -> &AtomicU32 {
@@ -175,7 +177,7 @@ impl Ring {
 
     fn give_back(&mut self) {
         self.status_word().store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        self.next = (self.next + 1) % BLOCKS;
+        self.next = (self.next + 1) % self.blocks;
     }
 
     /// Hands over the packets of the block that is ours.
@@ -206,7 +208,7 @@ impl AsFd for Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: mapped in `map` with this length, and no slice of it outlives `self`.
-        unsafe { libc::munmap(self.memory.cast(), (BLOCK_SIZE * BLOCKS) as usize) };
+        unsafe { libc::munmap(self.memory.cast(), length(self.blocks)) };
     }
 }
 
@@ -281,21 +283,26 @@ fn ensure_ethernet(socket: &OwnedFd, interface: &str) -> Result<()> {
     Ok(())
 }
 
-fn map(socket: &OwnedFd) -> Result<*mut u8> {
+/// Length of a ring in bytes.
+fn length(blocks: u32) -> usize {
+    BLOCK_SIZE as usize * blocks as usize
+}
+
+fn map(socket: &OwnedFd, blocks: u32) -> Result<*mut u8> {
     // SAFETY: plain integers.
     let mut request: libc::tpacket_req3 = unsafe { zeroed() };
     request.tp_block_size = BLOCK_SIZE;
-    request.tp_block_nr = BLOCKS;
+    request.tp_block_nr = blocks;
     request.tp_frame_size = FRAME_SIZE;
-    request.tp_frame_nr = BLOCK_SIZE / FRAME_SIZE * BLOCKS;
+    request.tp_frame_nr = BLOCK_SIZE / FRAME_SIZE * blocks;
     request.tp_retire_blk_tov = BLOCK_TIMEOUT_MS;
     set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
-        .context("cannot get 64 MiB for the packet ring")?;
+        .with_context(|| format!("cannot get {blocks} MiB for the packet ring"))?;
     // SAFETY: a new mapping of the ring; the kernel keeps it as long as it is mapped.
     let memory = unsafe {
         libc::mmap(
             std::ptr::null_mut::<c_void>(),
-            (BLOCK_SIZE * BLOCKS) as usize,
+            length(blocks),
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_SHARED,
             socket.as_raw_fd(),

@@ -75,9 +75,21 @@ impl Strace {
         Ok(strace)
     }
 
+    /// An error where strace has ended though nobody told it to. With the last of the processes it
+    /// ends by itself, and then has written everything.
+    pub fn check(&mut self) -> Result<()> {
+        match self.child.try_wait().context("cannot wait for strace")? {
+            Some(status) if !status.success() => {
+                bail!("strace ended before it was told to ({status}): its trace has no end")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Leaves the processes, which live on, and waits for the last line to be written.
     pub fn detach(mut self) -> Result<()> {
         let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
+        self.check()?;
         if self.child.try_wait().context("cannot wait for strace")?.is_none() {
             kill(pid, Signal::SIGINT).context("cannot tell strace to leave")?;
         }

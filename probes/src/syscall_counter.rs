@@ -13,7 +13,7 @@ use assay_captures::syscall_names::Architecture;
 
 use crate::bpf::btf;
 use crate::bpf::kernel::{Attachment, Map, MapKind, Program, possible_cpus};
-use crate::bpf::programs::{self, NUMBERS};
+use crate::bpf::programs::{self, NUMBERS, Offsets};
 use crate::processes::ProcessTree;
 
 /// Most processes that can be watched.
@@ -27,6 +27,7 @@ const TEST_CALLS: u64 = 1000;
 const ENTER: &CStr = c"sys_enter";
 const EXIT: &CStr = c"sys_exit";
 const FORK: &CStr = c"sched_process_fork";
+const END: &CStr = c"sched_process_exit";
 
 /// The counters. Counting goes on in the kernel while attached; all is gone when this is dropped.
 #[derive(Debug)]
@@ -36,8 +37,10 @@ pub struct SyscallCounter {
     watched: Map,
     calls: Map,
     failures: Map,
+    unfollowed: Map,
     programs: [Program; 2],
-    follower: Option<Program>,
+    /// What follows forks and forgets the dead.
+    follower: Option<[Program; 2]>,
     attached: Vec<Attachment>,
     targets: Vec<(Role, ProcessTree)>,
 }
@@ -59,16 +62,19 @@ impl SyscallCounter {
         let watched = Map::create(MapKind::Hash, PROCESSES).map_err(refused)?;
         let calls = Map::create(MapKind::PerCpuArray, ROLES * NUMBERS).map_err(refused)?;
         let failures = Map::create(MapKind::PerCpuArray, ROLES * NUMBERS * 2).map_err(refused)?;
+        let unfollowed = Map::create(MapKind::PerCpuArray, 1).map_err(refused)?;
         let load = |code: Vec<_>| Program::load(&code).map_err(refused);
         let programs = [
             load(programs::count_calls(&watched, &calls))?,
             load(programs::count_failures(&watched, &failures))?,
         ];
-        let follower = fs::read("/sys/kernel/btf/vmlinux")
-            .ok()
-            .and_then(|btf| btf::field_offset(&btf, "task_struct", "tgid"))
-            .map(|offset| load(programs::follow_forks(&watched, offset)))
-            .transpose()?;
+        let follower = match offsets() {
+            None => None,
+            Some(offsets) => Some([
+                load(programs::follow_forks(&watched, &unfollowed, offsets))?,
+                load(programs::forget_exits(&watched, offsets))?,
+            ]),
+        };
         let cpus = possible_cpus().context("cannot tell how many CPUs the kernel counts on")?;
         let targets =
             targets.iter().map(|target| (target.role, ProcessTree::new(&target.pids))).collect();
@@ -79,6 +85,7 @@ impl SyscallCounter {
             watched,
             calls,
             failures,
+            unfollowed,
             programs,
             follower,
             attached,
@@ -92,8 +99,9 @@ impl SyscallCounter {
     pub fn attach(&mut self) -> Result<()> {
         // The follower first: a process that is forked while we look around is caught by it.
         let mut attached = Vec::new();
-        if let Some(follower) = &self.follower {
-            attached.push(attach(follower, FORK)?);
+        if let Some([follow, forget]) = &self.follower {
+            attached.push(attach(follow, FORK)?);
+            attached.push(attach(forget, END)?);
         }
         self.watch_targets()?;
         attached.push(attach(&self.programs[0], ENTER)?);
@@ -117,7 +125,10 @@ impl SyscallCounter {
     /// Looks for processes that have joined the targets.
     pub fn watch_targets(&mut self) -> Result<()> {
         for (role, tree) in &mut self.targets {
-            tree.refresh();
+            // Their numbers may be anybody's by now.
+            for gone in tree.refresh().vanished {
+                self.watched.remove(gone.0).context("cannot stop watching a process")?;
+            }
             for pid in tree.pids() {
                 self.watched.insert(pid.0, *role as u32).context("cannot watch a process")?;
             }
@@ -131,6 +142,16 @@ impl SyscallCounter {
         roles.sort_unstable();
         roles.dedup();
         roles.into_iter().map(|role| self.counts(role)).collect()
+    }
+
+    /// How many processes are being watched.
+    pub fn watched(&self) -> Result<u64> {
+        self.watched.keys(PROCESSES).context("cannot tell how many processes are watched")
+    }
+
+    /// How many children could not be followed, since too many processes lived at once.
+    pub fn unfollowed(&self) -> Result<u64> {
+        self.unfollowed.sum(0, self.cpus).context("cannot read a counter")
     }
 
     /// How often a call was not counted since a counter was already running on that CPU.
@@ -187,8 +208,51 @@ impl SyscallCounter {
     }
 }
 
+/// `None` where the kernel does not describe its own types.
+fn offsets() -> Option<Offsets> {
+    let btf = fs::read("/sys/kernel/btf/vmlinux").ok()?;
+    Some(Offsets {
+        process_number: btf::field_offset(&btf, "task_struct", "tgid")?,
+        signal: btf::field_offset(&btf, "task_struct", "signal")?,
+        live: btf::field_offset(&btf, "signal_struct", "live")?,
+    })
+}
+
 fn attach(program: &Program, tracepoint: &CStr) -> Result<Attachment> {
     program
         .attach(tracepoint)
         .with_context(|| format!("cannot attach to {}", tracepoint.to_string_lossy()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn the_dead_are_watched_no_more_so_their_numbers_can_be_given_to_others() {
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let own = Pid(std::process::id());
+        let target = Target { role: Role::Subject, pids: vec![own], port: None };
+        let mut counter = SyscallCounter::load(&[target]).unwrap();
+        counter.attach().unwrap();
+        if !counter.follows_forks() {
+            return;
+        }
+        let before = counter.watched().unwrap();
+        let mut alive = Command::new("sleep").arg("60").spawn().unwrap();
+        for _ in 0..40 {
+            assert!(Command::new("true").status().unwrap().success());
+        }
+        // Other tests of this program start and end processes of their own meanwhile.
+        let after = counter.watched().unwrap();
+        alive.kill().unwrap();
+        alive.wait().unwrap();
+        assert!(before >= 1 && after > 1, "{before}, {after}: the living are watched");
+        assert!(after < before + 20, "{before}, {after}: the dead are not");
+        assert_eq!(counter.unfollowed().unwrap(), 0);
+    }
 }

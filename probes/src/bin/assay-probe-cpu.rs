@@ -155,14 +155,17 @@ impl Recorder for Cpu {
         }
         let Some(perf) = self.perf.take() else { return Ok(()) };
         let recorded = perf.finish()?;
-        self.write(&recorded, folder)?;
+        let written = self.write(&recorded, folder);
+        // Also after a failure: nobody reads it any more.
+        let removed = recorded.remove();
+        written?;
         folder.manifest.notes.push("times in the stacks are of CLOCK_REALTIME".into());
         if self.trees.iter().any(|(target, _)| target.role == Role::Subject) && hidden_kernel() {
             folder.manifest.notes.push(
                 "the kernel hides its symbols (kptr_restrict): kernel time has no phases".into(),
             );
         }
-        recorded.remove()
+        removed
     }
 }
 

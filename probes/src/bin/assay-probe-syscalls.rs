@@ -109,7 +109,7 @@ impl Recorder for Syscalls {
     fn mark(&mut self) -> Result<()> {
         match self {
             Self::Counting(counting) => counting.sample(At::Mark),
-            Self::Tracing(_) => Ok(()),
+            Self::Tracing(tracing) => tracing.running.as_mut().map_or(Ok(()), Strace::check),
         }
     }
 
@@ -172,7 +172,10 @@ impl Counting {
         self.counter.detach();
         let last = self.sample(At::End);
         let misses = self.counter.recursion_misses()?;
-        folder.manifest.integrity.insert("recursion_misses".into(), misses);
+        let integrity = &mut folder.manifest.integrity;
+        integrity.insert("recursion_misses".into(), misses);
+        integrity.insert("processes_watched".into(), self.counter.watched()?);
+        integrity.insert("processes_not_followed".into(), self.counter.unfollowed()?);
         if self.uring {
             folder.manifest.notes.push(
                 "io_uring is in use: work that it does needs no system call and is not counted"

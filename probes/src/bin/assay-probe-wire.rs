@@ -40,6 +40,11 @@ struct Args {
     #[arg(long, value_name = "BYTES")]
     max_bytes: Option<u64>,
 
+    /// Memory for packets that have not been written yet, in MiB: with less, a burst is lost
+    #[arg(long, value_name = "MIB", default_value_t = 64,
+        value_parser = clap::value_parser!(u32).range(2..=1024))]
+    ring: u32,
+
     /// Run on this CPU only, 0-based
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
@@ -68,7 +73,7 @@ impl Probe for Args {
         if let Some(cpu) = self.cpu {
             pin(cpu)?;
         }
-        let ring = Ring::open(&self.interface, &filter::tcp_ports(&ports))?;
+        let ring = Ring::open(&self.interface, &filter::tcp_ports(&ports), self.ring)?;
         folder.manifest.backend = Some("af_packet".into());
         let file = folder.create(FILE)?;
         let application = concat!("assay-probe-wire ", env!("CARGO_PKG_VERSION"));

@@ -61,6 +61,8 @@ pub enum Helper {
     Lookup = 1,
     /// `bpf_map_update_elem`
     Update = 2,
+    /// `bpf_map_delete_elem`
+    Delete = 3,
     /// `bpf_get_current_pid_tgid`
     CurrentPidTgid = 14,
     /// `bpf_probe_read_kernel`

@@ -13,6 +13,7 @@ enum Command {
     MapLookup = 1,
     MapUpdate = 2,
     MapDelete = 3,
+    MapNextKey = 4,
     ProgramLoad = 5,
     InfoByDescriptor = 15,
     RawTracepointOpen = 17,
@@ -82,6 +83,26 @@ impl Map {
             Err(error) if error.raw_os_error() != Some(libc::ENOENT) => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// How many keys a hash has, up to its size; one that changes meanwhile is counted about.
+    pub fn keys(&self, size: u32) -> io::Result<u64> {
+        let mut next = 0u32;
+        let mut counted = 0;
+        // Before the first key there is none.
+        let mut last: Option<u32> = None;
+        while counted < u64::from(size) {
+            let key = last.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+            let mut attributes = self.element(key, (&raw mut next) as u64);
+            // SAFETY: the keys are four bytes, as the map was made, and live across the call.
+            match unsafe { bpf(Command::MapNextKey, &mut attributes) } {
+                Ok(_) => counted += 1,
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => break,
+                Err(error) => return Err(error),
+            }
+            last = Some(next);
+        }
+        Ok(counted)
     }
 
     /// The sum over all CPUs at an index of an array. `cpus` is [`possible_cpus`].

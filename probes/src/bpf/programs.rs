@@ -1,7 +1,7 @@
-//! The three programs that count system calls.
+//! The programs that count system calls, and those that keep up with who makes them.
 //!
 //! Maps: `watched` (process → role), `calls` and `failures` (64-bit numbers on each CPU, indexed
-//! by role and system call).
+//! by role and system call), `unfollowed` (one number: children for whom there was no room).
 
 use super::instructions::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use super::instructions::Width::{Double, Word};
@@ -66,10 +66,22 @@ pub fn count_failures(watched: &Map, failures: &Map) -> Vec<Instruction> {
     program.finish()
 }
 
-/// At `sched_process_fork(parent, child)`: a child of a watched process is watched in its role.
-/// `process_number` is where a task keeps the number of its process.
+/// Where the kernel keeps what [`follow_forks`] and [`forget_exits`] look at, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offsets {
+    /// Of the number of its process, in a task.
+    pub process_number: u32,
+    /// Of the pointer to what the threads of a process share, in a task.
+    pub signal: u32,
+    /// Of the number of threads that have not ended, in what they share.
+    pub live: u32,
+}
+
+/// At `sched_process_fork(parent, child)`: a child of a watched process is watched in its role,
+/// or `unfollowed[0] += 1`.
 #[must_use]
-pub fn follow_forks(watched: &Map, process_number: u32) -> Vec<Instruction> {
+pub fn follow_forks(watched: &Map, unfollowed: &Map, offsets: Offsets) -> Vec<Instruction> {
+    let process_number = offsets.process_number;
     let mut program = Assembler::new();
     program.load(Double, R6, R1, 0).load(Double, R7, R1, 8);
     for (task, place) in [(R6, -4), (R7, -8)] {
@@ -97,6 +109,40 @@ pub fn follow_forks(watched: &Map, process_number: u32) -> Vec<Instruction> {
         .add(R3, -12)
         .set(R4, 0)
         .call(Helper::Update)
+        .jump_if(R0, When::Equal, 0, "leave")
+        .set(R8, 0);
+    count(&mut program, unfollowed, R8);
+    program.label("leave").leave();
+    program.finish()
+}
+
+/// At `sched_process_exit(task)`: a process whose last thread ends is watched no more. Without, a
+/// service that forks for each request fills the map, and the numbers of the dead are given to
+/// others, whose calls would be counted.
+#[must_use]
+pub fn forget_exits(watched: &Map, offsets: Offsets) -> Vec<Instruction> {
+    let mut program = Assembler::new();
+    program.load(Double, R6, R1, 0);
+    let read = |program: &mut Assembler, place: i16, size: i32, from, offset: u32| {
+        program
+            .copy(R1, R10)
+            .add(R1, i32::from(place))
+            .set(R2, size)
+            .copy(R3, from)
+            .add(R3, offset as i32)
+            .call(Helper::ReadKernel)
+            .jump_if(R0, When::Different, 0, "leave");
+    };
+    read(&mut program, -16, 8, R6, offsets.signal);
+    program.load(Double, R7, R10, -16);
+    read(&mut program, -4, 4, R7, offsets.live);
+    program.load(Word, R8, R10, -4).jump_if(R8, When::Different, 0, "leave");
+    read(&mut program, -8, 4, R6, offsets.process_number);
+    program
+        .map(R1, watched.descriptor())
+        .copy(R2, R10)
+        .add(R2, -8)
+        .call(Helper::Delete)
         .label("leave")
         .leave();
     program.finish()

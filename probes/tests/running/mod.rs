@@ -1,5 +1,6 @@
 //! A probe that runs as a program, as the lab starts it.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -40,10 +41,21 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a probe with `--out` and these words.
     pub(crate) fn start(program: &str, out: &Path, words: &[&str]) -> Self {
+        Self::start_in(program, out, words, &[])
+    }
+
+    /// The same in an environment that has this as well.
+    pub(crate) fn start_in(
+        program: &str,
+        out: &Path,
+        words: &[&str],
+        environment: &[(&str, &OsStr)],
+    ) -> Self {
         let mut child = Command::new(program)
             .arg("--out")
             .arg(out)
             .args(words)
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
