@@ -114,6 +114,54 @@ pub enum Better {
 }
 
 impl Metric {
+    /// All of them, in the order above.
+    pub const ALL: [Self; 44] = [
+        Self::Throughput,
+        Self::Latency,
+        Self::PostgresExecutions,
+        Self::PostgresReadyForQuery,
+        Self::PostgresFlights,
+        Self::PostgresAwaitedFlights,
+        Self::PostgresSetUpFlights,
+        Self::PostgresRows,
+        Self::PostgresBytesSent,
+        Self::PostgresBytesReceived,
+        Self::PostgresErrors,
+        Self::PostgresConnects,
+        Self::PostgresParses,
+        Self::RedisCommands,
+        Self::RedisFlights,
+        Self::RedisBytesSent,
+        Self::RedisBytesReceived,
+        Self::HttpResponses,
+        Self::HttpBytesSent,
+        Self::HttpBytesReceived,
+        Self::Wait,
+        Self::PhaseBefore,
+        Self::PhaseBetween,
+        Self::PhaseAfter,
+        Self::Syscalls,
+        Self::SyscallErrors,
+        Self::ContextSwitches,
+        Self::CpuTime,
+        Self::CpuPhase,
+        Self::AllocationsBlocks,
+        Self::AllocationsBytes,
+        Self::Instructions,
+        Self::MemoryResident,
+        Self::MemoryProportional,
+        Self::LoadRequests,
+        Self::LoadGood,
+        Self::LoadErrors,
+        Self::LoadLatency,
+        Self::ProfileValue,
+        Self::ProfileSelf,
+        Self::ProfileTotal,
+        Self::GcCollectionsPerSecond,
+        Self::GcStopTheWorldShare,
+        Self::ObserverEffect,
+    ];
+
     /// Its name in results and on command lines.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -139,6 +187,29 @@ impl Metric {
             Self::Throughput | Self::LoadRequests | Self::LoadGood => Better::Larger,
             _ => Better::Smaller,
         }
+    }
+
+    /// The passes that its figure is taken from, the best first: the one that tables show and
+    /// budgets judge.
+    #[must_use]
+    pub fn passes(self) -> &'static [&'static str] {
+        match self {
+            Self::Throughput | Self::Latency => &["fair"],
+            Self::ContextSwitches
+            | Self::CpuTime
+            | Self::MemoryResident
+            | Self::MemoryProportional => &["fair", "usage"],
+            Self::CpuPhase => &["cpu"],
+            Self::Syscalls | Self::SyscallErrors => &["syscalls", "serial"],
+            Self::AllocationsBlocks | Self::AllocationsBytes => &["allocations"],
+            _ => &["serial", "wire"],
+        }
+    }
+
+    /// The metric with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name)
     }
 
     fn row(self) -> (&'static str, &'static str, Kind) {
@@ -189,5 +260,19 @@ impl Metric {
             Self::GcStopTheWorldShare => ("gc.stop_the_world_share", "1", Noisy),
             Self::ObserverEffect => ("observer_effect", "1", Noisy),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_is_found_by_its_name_and_no_two_share_one() {
+        for metric in Metric::ALL {
+            assert_eq!(Metric::from_name(metric.name()), Some(metric));
+        }
+        // The last one counts the ones before it: a new metric that is not in the list is seen.
+        assert_eq!(Metric::ObserverEffect as usize + 1, Metric::ALL.len());
     }
 }

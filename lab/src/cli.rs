@@ -35,6 +35,11 @@ pub enum Command {
     /// Show a run
     #[command(after_help = "Example: assay report runs/2026-12-01T10-02-11-blog --route detail")]
     Report(ReportArgs),
+    /// Hold a run against a budget; exit code 3 when a limit is broken
+    #[command(
+        after_help = "Example: assay check runs/2026-12-01T10-02-11-blog --budget budget.toml"
+    )]
+    Check(CheckArgs),
     /// Say which tools and rights are there, and what each missing one costs
     #[command(after_help = "Example: assay doctor --json")]
     Doctor(DoctorArgs),
@@ -159,6 +164,31 @@ pub enum Format {
     Md,
     /// The records of results.json
     Json,
+}
+
+/// What `check` takes.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The run directory
+    pub run: PathBuf,
+    /// The file of limits, such as `limits = ["detail: postgres.flights <= 4"]`
+    #[arg(long, value_name = "FILE")]
+    pub budget: Option<PathBuf>,
+    /// One more limit, such as 'throughput >= -5 % of baseline'; may be given again
+    #[arg(long, value_name = "LIMIT")]
+    pub limit: Vec<String>,
+    /// The figures that limits may name as the baseline [default: what the budget names]
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Keep the figures that the limits are about in this file (all without a limit), judge none
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["baseline", "strict", "json"])]
+    pub save_baseline: Option<PathBuf>,
+    /// Count a limit of which the noise leaves nothing to tell as broken
+    #[arg(long)]
+    pub strict: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What `doctor` takes.

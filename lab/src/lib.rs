@@ -4,6 +4,7 @@
 //! directory only.
 
 pub mod analysis;
+pub mod budget;
 pub mod child;
 pub mod cli;
 pub mod commands;

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Observe(args) => commands::observe(&ui, args),
         Command::Analyze(args) => commands::analyze(&ui, args),
         Command::Report(args) => commands::report(&ui, args),
+        Command::Check(args) => commands::check(&ui, args),
         Command::Doctor(args) => commands::doctor(&ui, args),
         Command::Inspect(args) => commands::inspect(&ui, args),
         Command::Runs(args) => commands::runs(&ui, args),

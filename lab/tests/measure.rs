@@ -223,10 +223,41 @@ fn flush_pipelines_and_several_processes_are_counted_right() {
     for check in checks {
         assert_eq!(check["outcome"], "holds", "{check:#}");
     }
+    a_budget_is_kept_broken_or_not_judged(&measured);
     // Both workers' calls count: the parent alone makes none.
     for route in ["flush", "pipeline", "plain"] {
         let place = Place { pass: "syscalls", variant: "default", route };
         let answers = measured.amount(place, "syscalls", &[("name", "sendto")]);
         assert!(answers >= 2.0, "{place:?}: {answers} sendto a request");
     }
+}
+
+/// Judges the run by budgets: exit codes are the contract with scripts.
+fn a_budget_is_kept_broken_or_not_judged(measured: &Measured) {
+    let budget = measured.run.with_file_name("budget.toml");
+    let check = |limits: &str, options: &[&str]| {
+        fs::write(&budget, limits).expect("a budget");
+        let mut command = assay();
+        command.arg("check").arg(&measured.run).arg("--budget").arg(&budget).args(options);
+        let output = command.output().expect("assay starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let kept = "baseline = \"kept.json\"\nlimits = [\"plain: postgres.flights < 2\",\n\
+                \"postgres.flights{reason=pool ping} <= 0\", \"syscalls <= baseline + 10 %\"]";
+    let file = measured.run.with_file_name("kept.json").display().to_string();
+    assert_eq!(check(kept, &["--save-baseline", &file]).0, Some(0));
+    let (code, said) = check(kept, &["--json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = check("limits = [\"postgres.flights <= 1\"]", &[]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(
+        said.contains("prefork.default · flush: 2, at most 1; 1 too much (+100.0 %)"),
+        "{said}"
+    );
+    assert!(said.contains("captures/serial/"), "{said}");
+    assert!(said.contains("1 more figure keeps it"), "{said}");
+    let (code, said) = check("limits = [\"allocations.blocks <= 1\"]", &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("there is no allocations.blocks in this run"), "{said}");
+    assert_eq!(check("limits = [\"plian: syscalls <= 1\"]", &[]).0, Some(2));
 }

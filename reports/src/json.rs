@@ -45,11 +45,11 @@ pub fn render(report: &Report) -> String {
     format!("{{\n{}\n}}\n", fields.join(",\n"))
 }
 
-fn field(name: &str, value: &impl Serialize) -> String {
+pub(crate) fn field(name: &str, value: &impl Serialize) -> String {
     format!("  \"{name}\": {}", text(value))
 }
 
-fn records(name: &str, records: &[impl Serialize]) -> String {
+pub(crate) fn records(name: &str, records: &[impl Serialize]) -> String {
     if records.is_empty() {
         return field(name, &records);
     }

@@ -2,6 +2,7 @@
 
 pub mod report;
 
+pub mod budget_table;
 pub mod cost_table;
 pub mod sections;
 

@@ -1,6 +1,7 @@
 //! The commands, one a file.
 
 mod analyze;
+pub(crate) mod check;
 mod demo;
 mod doctor;
 mod inspect;
@@ -10,6 +11,7 @@ mod run;
 mod runs;
 
 pub use analyze::analyze;
+pub use check::check;
 pub use demo::demo;
 pub use doctor::doctor;
 pub use inspect::inspect;

@@ -6,8 +6,8 @@
 mod build;
 pub mod file;
 pub mod plan;
-mod position;
-mod read;
+pub(crate) mod position;
+pub(crate) mod read;
 mod routes;
 pub mod template;
 #[cfg(test)]

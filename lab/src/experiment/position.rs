@@ -39,7 +39,7 @@ pub(super) fn line_of(text: &str, path: &[Step<'_>]) -> usize {
 }
 
 /// The 1-based line of a byte.
-pub(super) fn line_at(text: &str, byte: usize) -> usize {
+pub(crate) fn line_at(text: &str, byte: usize) -> usize {
     let before = &text.as_bytes()[..byte.min(text.len())];
     before.iter().filter(|&&byte| byte == b'\n').count() + 1
 }

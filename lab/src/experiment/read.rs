@@ -75,7 +75,7 @@ impl Fault {
 }
 
 /// The parser's message as one line, with a guess at what was meant by an unknown key.
-fn reworded(message: &str) -> String {
+pub(crate) fn reworded(message: &str) -> String {
     let line = message.lines().collect::<Vec<_>>().join(" ");
     let quoted: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
     let [unknown, known @ ..] = quoted.as_slice() else { return line };

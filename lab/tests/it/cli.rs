@@ -62,6 +62,21 @@ fn what_is_not_in_the_experiment_is_told_with_what_is() {
 }
 
 #[test]
+fn a_budget_that_cannot_be_understood_is_told_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let budget = folder.path().join("budget.toml");
+    std::fs::write(&budget, "limits = [\n  \"cpu.tme <= 4\",\n]\n").unwrap();
+    let budget = budget.display().to_string();
+    let (code, said) = answer(&assay(&["check", "runs/x", "--budget", &budget]));
+    assert_eq!(code, Some(2));
+    let what = "there is no metric \"cpu.tme\"; did you mean \"cpu.time\"?";
+    assert_eq!(said, format!("error: {budget}:2: {what}"));
+    let (code, said) = answer(&assay(&["check", "runs/x"]));
+    assert_eq!(code, Some(2));
+    assert!(said.contains("give --budget FILE or --limit"), "{said}");
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_one_line_with_advice() {
     let tiny = Tiny::built();
     let experiment = tiny.path().join("experiment.toml").display().to_string();
