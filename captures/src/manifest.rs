@@ -82,6 +82,10 @@ pub struct Target {
     pub role: Role,
     /// The roots: each stands for itself and all its descendants.
     pub pids: Vec<Pid>,
-    /// The TCP port that it listens on.
+    /// The TCP port that it listens on; of one that listens on a Unix socket, the port that stands
+    /// for it in packet captures.
     pub port: Option<Port>,
+    /// The Unix socket that it listens on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }

@@ -14,9 +14,11 @@ pub struct SessionArgs {
     #[arg(long, value_name = "DIR", required_unless_present = "describe")]
     pub out: Option<PathBuf>,
 
-    /// Who is watched: `ROLE:pid=N[,pid=N][,port=N]`, ROLE one of subject, postgres, redis, load
+    /// Who is watched: `ROLE:pid=N[,pid=N][,port=N][,path=P]`, ROLE one of subject, postgres,
+    /// redis, load
     ///
-    /// A pid stands for the process and all its descendants, now and later.
+    /// A pid stands for the process and all its descendants, now and later. A path is that of the
+    /// Unix socket that it listens on; the port then stands for it in the capture.
     #[arg(long = "target", value_name = "TARGET", value_parser = target)]
     pub targets: Vec<Target>,
 
@@ -74,7 +76,7 @@ pub struct Description {
     pub cost: &'static str,
 }
 
-/// Reads `ROLE:pid=N[,pid=N][,port=N]`.
+/// Reads `ROLE:pid=N[,pid=N][,port=N][,path=P]`.
 fn target(text: &str) -> Result<Target> {
     let Some((word, fields)) = text.split_once(':') else {
         bail!("expected ROLE:pid=N[,port=N], such as subject:pid=123,port=8080");
@@ -82,7 +84,7 @@ fn target(text: &str) -> Result<Target> {
     let Some(role) = Role::from_word(word) else {
         bail!("unknown role `{word}`: use subject, postgres, redis or load");
     };
-    let mut target = Target { role, pids: Vec::new(), port: None };
+    let mut target = Target { role, pids: Vec::new(), port: None, path: None };
     for field in fields.split(',') {
         match field.split_once('=') {
             Some(("pid", number)) => target.pids.push(Pid(positive(number, i32::MAX as u32)?)),
@@ -90,7 +92,10 @@ fn target(text: &str) -> Result<Target> {
                 target.port = Some(Port(positive(number, 65_535)? as u16));
             }
             Some(("port", _)) => bail!("one port a target: give the other its own --target"),
-            _ => bail!("unknown field `{field}`: use pid=N or port=N"),
+            Some(("path", path)) if target.path.is_none() && !path.is_empty() => {
+                target.path = Some(path.to_owned());
+            }
+            _ => bail!("unknown field `{field}`: use pid=N, port=N or path=P"),
         }
     }
     Ok(target)
@@ -146,7 +151,7 @@ mod tests {
             ("subject:pid=0", "`0` is not a number from 1 to 2147483647"),
             ("subject:port=65536", "`65536` is not a number from 1 to 65535"),
             ("subject:port=1,port=2", "one port a target"),
-            ("subject:name=x", "unknown field `name=x`: use pid=N or port=N"),
+            ("subject:name=x", "unknown field `name=x`: use pid=N, port=N or path=P"),
         ] {
             let error = parse(&format!("probe --out x --target {target}")).unwrap_err();
             assert!(error.contains(said), "{target}: {error}");

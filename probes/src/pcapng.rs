@@ -1,4 +1,4 @@
-//! Writes pcapng with one section, one interface, and stamps in nanoseconds.
+//! Writes pcapng with one section and stamps in nanoseconds.
 //!
 //! Format: <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>.
 
@@ -25,6 +25,15 @@ pub struct Writer<W> {
     torn: bool,
 }
 
+/// Where packets were recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interface<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What a reader must know of it.
+    pub description: Option<&'a str>,
+}
+
 /// What the kernel counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -35,8 +44,8 @@ pub struct Statistics {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file with what recorded it and the interface's name.
-    pub fn begin(file: W, application: &str, interface: &str) -> io::Result<Self> {
+    /// Begins a file with what recorded it and the interfaces, which are numbered from 0.
+    pub fn begin(file: W, application: &str, interfaces: &[Interface<'_>]) -> io::Result<Self> {
         let mut writer =
             Self { file, buffer: Vec::with_capacity(2 * BUFFER), written: 0, torn: false };
         let mut section = Vec::new();
@@ -48,28 +57,41 @@ impl<W: Write> Writer<W> {
         option(&mut section, 0, &[]);
         writer.block(SECTION_HEADER, &section);
 
-        let mut description = Vec::new();
-        description.extend(LINK_TYPE_ETHERNET.to_le_bytes());
-        // Reserved, and no limit to a packet's length.
-        description.extend([0; 6]);
-        option(&mut description, 2, interface.as_bytes());
-        // Stamps count 10^-9 seconds.
-        option(&mut description, 9, &[9]);
-        option(&mut description, 0, &[]);
-        writer.block(INTERFACE_DESCRIPTION, &description);
+        for interface in interfaces {
+            let mut description = Vec::new();
+            description.extend(LINK_TYPE_ETHERNET.to_le_bytes());
+            // Reserved, and no limit to a packet's length.
+            description.extend([0; 6]);
+            if let Some(text) = interface.description {
+                // The comment is what Wireshark shows first, the description what it lists.
+                option(&mut description, 1, text.as_bytes());
+                option(&mut description, 3, text.as_bytes());
+            }
+            option(&mut description, 2, interface.name.as_bytes());
+            // Stamps count 10^-9 seconds.
+            option(&mut description, 9, &[9]);
+            option(&mut description, 0, &[]);
+            writer.block(INTERFACE_DESCRIPTION, &description);
+        }
         writer.flush()?;
         Ok(writer)
     }
 
     /// Adds a packet of which `captured` was kept.
-    pub fn packet(&mut self, moment: Moment, captured: &[u8], original: u32) -> io::Result<()> {
+    pub fn packet(
+        &mut self,
+        interface: u32,
+        moment: Moment,
+        captured: &[u8],
+        original: u32,
+    ) -> io::Result<()> {
         let padding = captured.len().wrapping_neg() % 4;
         // Packets are at most a block of the ring long.
         let length = (32 + captured.len() + padding) as u32;
         let buffer = &mut self.buffer;
         buffer.extend(ENHANCED_PACKET.to_le_bytes());
         buffer.extend(length.to_le_bytes());
-        buffer.extend(0_u32.to_le_bytes());
+        buffer.extend(interface.to_le_bytes());
         buffer.extend(halves(moment));
         buffer.extend((captured.len() as u32).to_le_bytes());
         buffer.extend(original.to_le_bytes());
@@ -79,10 +101,10 @@ impl<W: Write> Writer<W> {
         if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
     }
 
-    /// Adds the counters of the interface as they stand at the end of `span`, cumulative.
-    pub fn statistics(&mut self, span: Span, counts: Statistics) -> io::Result<()> {
+    /// Adds the counters of an interface as they stand at the end of `span`, cumulative.
+    pub fn statistics(&mut self, interface: u32, span: Span, counts: Statistics) -> io::Result<()> {
         let mut body = Vec::new();
-        body.extend(0_u32.to_le_bytes());
+        body.extend(interface.to_le_bytes());
         body.extend(halves(span.end));
         option(&mut body, 2, &halves(span.start));
         option(&mut body, 3, &halves(span.end));
@@ -122,6 +144,11 @@ impl<W: Write> Writer<W> {
     #[must_use]
     pub fn torn_after(&self) -> Option<u64> {
         self.torn.then_some(self.written)
+    }
+
+    /// Where it writes to.
+    pub fn file(&self) -> &W {
+        &self.file
     }
 
     /// Bytes so far, those in the buffer included.
@@ -173,6 +200,8 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
 mod tests {
     use super::*;
 
+    const LO: Interface<'static> = Interface { name: "lo", description: None };
+
     /// Takes so many bytes.
     #[derive(Debug)]
     struct Full(usize);
@@ -194,13 +223,13 @@ mod tests {
 
     #[test]
     fn after_a_failed_write_it_is_known_what_is_whole() {
-        let mut writer = Writer::begin(Full(1000), "probe", "lo").unwrap();
+        let mut writer = Writer::begin(Full(1000), "probe", &[LO]).unwrap();
         let head = writer.length();
-        writer.packet(Moment(1), &[7; 100], 100).unwrap();
+        writer.packet(0, Moment(1), &[7; 100], 100).unwrap();
         writer.flush().unwrap();
         assert_eq!(writer.torn_after(), None);
-        writer.packet(Moment(1), &[7; 100], 100).unwrap();
-        writer.packet(Moment(1), &[7; 2000], 2000).unwrap();
+        writer.packet(0, Moment(1), &[7; 100], 100).unwrap();
+        writer.packet(0, Moment(1), &[7; 2000], 2000).unwrap();
         assert_eq!(writer.flush().unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert_eq!(writer.torn_after(), Some(head + 2 * 132));
         assert!(writer.flush().is_err());
@@ -208,12 +237,12 @@ mod tests {
 
     #[test]
     fn blocks_have_their_length_at_both_ends_and_whole_words() {
-        let mut writer = Writer::begin(Vec::new(), "assay-probe-wire", "lo").unwrap();
+        let mut writer = Writer::begin(Vec::new(), "assay-probe-wire", &[LO]).unwrap();
         for length in 0..9 {
-            writer.packet(Moment(0x0123_4567_89ab_cdef), &vec![7; length], 99).unwrap();
+            writer.packet(0, Moment(0x0123_4567_89ab_cdef), &vec![7; length], 99).unwrap();
         }
         let span = Span { start: Moment(1), end: Moment(2) };
-        writer.statistics(span, Statistics { received: 9, dropped: 0 }).unwrap();
+        writer.statistics(0, span, Statistics { received: 9, dropped: 0 }).unwrap();
         assert_eq!(writer.length(), writer.file.len() as u64);
 
         let mut rest = writer.file.as_slice();

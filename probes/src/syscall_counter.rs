@@ -236,7 +236,7 @@ mod tests {
             return;
         }
         let own = Pid(std::process::id());
-        let target = Target { role: Role::Subject, pids: vec![own], port: None };
+        let target = Target { role: Role::Subject, pids: vec![own], port: None, path: None };
         let mut counter = SyscallCounter::load(&[target]).unwrap();
         counter.attach().unwrap();
         if !counter.follows_forks() {

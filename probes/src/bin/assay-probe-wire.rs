@@ -3,25 +3,32 @@
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use assay_captures::ids::{Port, Role};
-use assay_captures::units::{Moment, Span};
+use assay_captures::ids::{Pid, Port, Role};
+use assay_captures::manifest::Target;
 use assay_probes::capture_folder::CaptureFolder;
 use assay_probes::cli::{Description, SessionArgs};
-use assay_probes::clock;
 use assay_probes::filter;
-use assay_probes::frame;
 use assay_probes::masking;
-use assay_probes::pcapng::Writer;
-use assay_probes::ring::{Captured, Ring};
+use assay_probes::network_namespace;
+use assay_probes::packet_file::PacketFile;
+use assay_probes::pcapng::{Interface, Statistics};
+use assay_probes::ring::Ring;
 use assay_probes::session::{self, Probe, Progress, Recorder};
+use assay_probes::sockets::servers::give_ports;
+use assay_probes::sockets::source::{DESCRIPTION, Source};
 
 const FILE: &str = "capture.pcapng";
+/// How often sockets are looked at. They wake nobody, since that would cost the sender.
+const LOOK: Duration = Duration::from_millis(20);
 
-/// Record the packets of the targets' ports
+/// Record the packets of the targets' ports, and what passes on Unix sockets
 ///
 /// Example: assay-probe-wire --out wire --target subject:port=8080 --target postgres:port=5433
+///
+/// Example: assay-probe-wire --out wire --target subject:pid=123,port=8080 --sockets unix
 #[derive(clap::Parser)]
 #[command(version)]
 struct Args {
@@ -31,6 +38,17 @@ struct Args {
     /// Where the packets pass
     #[arg(long, value_name = "NAME", default_value = "lo")]
     interface: String,
+
+    /// Look for the interface in the network namespace of this process, such as a container's
+    #[arg(long, value_name = "PID")]
+    netns: Option<u32>,
+
+    /// Record what the subject's processes say to Postgres and Redis on their own sockets: `unix`
+    /// those that no packet shows, `all` TCP too, and no packets
+    ///
+    /// A target with a path asks for `unix` by itself.
+    #[arg(long, value_enum, value_name = "WHICH")]
+    sockets: Option<Sockets>,
 
     /// Stop when so many responses have left the subject's ports
     #[arg(long, value_name = "N")]
@@ -54,13 +72,21 @@ struct Args {
     keep_payload: bool,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Sockets {
+    Unix,
+    All,
+}
+
 impl Probe for Args {
     const DESCRIPTION: Description = Description {
         question: "wire",
-        summary: "every packet between the service, its clients, Postgres and Redis",
+        summary: "every packet between the service, its clients, Postgres and Redis; Unix sockets \
+                  by the service's own calls (BPF)",
         tools: &[],
-        rights: &["cap_net_raw"],
-        cost: "up to 6 % of the rate while on, none while off",
+        rights: &["cap_net_raw", "cap_bpf", "cap_perfmon"],
+        cost: "packets: up to 6 % of the rate while on; sockets: about 1 µs a call on a socket; \
+               none while off",
     };
     type Recorder = Wire;
 
@@ -69,30 +95,28 @@ impl Probe for Args {
     }
 
     fn start(&self, folder: &mut CaptureFolder, recording: bool) -> Result<Wire> {
-        let ports = self.session.require_ports()?;
         if let Some(cpu) = self.cpu {
             pin(cpu)?;
         }
-        let ring = Ring::open(&self.interface, &filter::tcp_ports(&ports), self.ring)?;
-        folder.manifest.backend = Some("af_packet".into());
+        give_ports(&mut folder.manifest.targets);
+        let targets = folder.manifest.targets.clone();
+        let ring = self.ring(&targets)?;
+        let sockets = self.sockets(&targets, u32::from(ring.is_some()))?;
+        folder.manifest.backend = Some(backend(ring.is_some(), sockets.is_some()).into());
         let file = folder.create(FILE)?;
-        let application = concat!("assay-probe-wire ", env!("CARGO_PKG_VERSION"));
         let copy = file.try_clone().context("cannot keep the capture open")?;
-        let writer = Writer::begin(copy, application, &self.interface)
-            .with_context(|| format!("cannot write {FILE}"))?;
-        let subjects = self.session.targets.iter().filter(|target| target.role == Role::Subject);
+        let lo = ring.as_ref().map(|_| Interface { name: &self.interface, description: None });
+        let made_up = Interface { name: "sockets", description: Some(DESCRIPTION) };
+        let made_up = sockets.as_ref().map(|_| made_up);
+        let interfaces: Vec<_> = lo.into_iter().chain(made_up).collect();
+        let subjects = targets.iter().filter(|target| target.role == Role::Subject);
+        let ports: Vec<Port> = subjects.filter_map(|target| target.port).collect();
+        let taken = PacketFile::begin(FILE, copy, &interfaces, ports, sockets.is_some())?;
         let mut wire = Wire {
-            ring,
-            listening: false,
-            taken: Taken {
-                writer,
-                subject_ports: subjects.filter_map(|target| target.port).collect(),
-                packets: 0,
-                bytes: 0,
-                responses: 0,
-            },
+            ring: ring.map(|ring| Listening { ring, listening: false, packets: 0 }),
+            sockets,
+            taken,
             file,
-            began: clock::now(),
             max_requests: self.max_requests.unwrap_or(u64::MAX),
             max_bytes: self.max_bytes.unwrap_or(u64::MAX),
             keep_payload: self.keep_payload,
@@ -104,6 +128,46 @@ impl Probe for Args {
     }
 }
 
+impl Args {
+    fn wants(&self, targets: &[Target]) -> Option<Sockets> {
+        let paths = targets.iter().any(|target| target.path.is_some());
+        self.sockets.or(paths.then_some(Sockets::Unix))
+    }
+
+    /// The ring for the targets' ports; none where sockets are all that is asked for.
+    fn ring(&self, targets: &[Target]) -> Result<Option<Ring>> {
+        let wants = self.wants(targets);
+        let on_network = targets.iter().filter(|target| target.path.is_none());
+        let ports: Vec<Port> = on_network.filter_map(|target| target.port).collect();
+        if wants == Some(Sockets::All) || (wants.is_some() && ports.is_empty()) {
+            return Ok(None);
+        }
+        ensure!(!ports.is_empty(), "no port to watch: give --target ROLE:port=N");
+        let open = || Ring::open(&self.interface, &filter::tcp_ports(&ports), self.ring);
+        network_namespace::inside(self.netns.map(Pid), open).map(Some)
+    }
+
+    fn sockets(&self, targets: &[Target], interface: u32) -> Result<Option<Source>> {
+        let Some(wants) = self.wants(targets) else { return Ok(None) };
+        self.session.require_pids()?;
+        let subjects = targets.iter().filter(|target| target.role == Role::Subject);
+        let roots: Vec<Pid> = subjects.flat_map(|target| target.pids.clone()).collect();
+        ensure!(
+            !roots.is_empty(),
+            "sockets are recorded at the client's calls: give --target subject:pid=N"
+        );
+        Source::load(&roots, targets, wants == Sockets::All, interface).map(Some)
+    }
+}
+
+fn backend(ring: bool, sockets: bool) -> &'static str {
+    match (ring, sockets) {
+        (true, true) => "af_packet and bpf",
+        (false, true) => "bpf",
+        _ => "af_packet",
+    }
+}
+
 fn pin(cpu: usize) -> Result<()> {
     let mut set = nix::sched::CpuSet::new();
     set.set(cpu).with_context(|| format!("there is no CPU {cpu}"))?;
@@ -111,51 +175,73 @@ fn pin(cpu: usize) -> Result<()> {
         .with_context(|| format!("cannot run on CPU {cpu}; is it there?"))
 }
 
-/// Moves packets from the ring to the file.
+/// Moves packets from the ring and from sockets to the file.
 struct Wire {
-    ring: Ring,
-    listening: bool,
-    taken: Taken,
+    ring: Option<Listening>,
+    sockets: Option<Source>,
+    taken: PacketFile,
     file: File,
-    began: Moment,
     max_requests: u64,
     max_bytes: u64,
     keep_payload: bool,
 }
 
-/// What has come out of the ring.
-struct Taken {
-    writer: Writer<File>,
-    subject_ports: Vec<Port>,
+/// The ring, which is the first interface of the file.
+struct Listening {
+    ring: Ring,
+    listening: bool,
     packets: u64,
-    bytes: u64,
-    responses: u64,
 }
 
-impl Taken {
-    fn packet(&mut self, packet: Captured<'_>) -> Result<()> {
-        self.packets += 1;
-        self.bytes += packet.frame.len() as u64;
-        if frame::begins_response(packet.frame, &self.subject_ports) {
-            self.responses += 1;
+impl Listening {
+    fn read(&mut self, taken: &mut PacketFile) -> Result<()> {
+        let packets = &mut self.packets;
+        self.ring.read(&mut |packet| {
+            *packets += 1;
+            taken.captured(0, &packet)
+        })
+    }
+
+    /// Stops listening and takes the rest.
+    fn pause(&mut self, taken: &mut PacketFile) -> Result<()> {
+        if std::mem::take(&mut self.listening) {
+            self.ring.close()?;
         }
-        self.writer
-            .packet(packet.moment, packet.frame, packet.original)
-            .with_context(|| format!("cannot write {FILE}"))
+        let packets = &mut self.packets;
+        self.ring.drain(&mut |packet| {
+            *packets += 1;
+            taken.captured(0, &packet)
+        })
     }
 }
 
 impl Wire {
-    /// Stops listening, takes the rest, and writes the counters as they stand.
+    /// Stops recording, takes the rest, and writes the counters as they stand.
     fn pause(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.listening) {
-            self.ring.close()?;
-        }
         let taken = &mut self.taken;
-        self.ring.drain(&mut |packet| taken.packet(packet))?;
-        let counts = self.ring.statistics()?;
-        let span = Span { start: self.began, end: clock::now() };
-        taken.writer.statistics(span, counts).with_context(|| format!("cannot write {FILE}"))
+        if let Some(ring) = &mut self.ring {
+            ring.pause(taken)?;
+        }
+        if let Some(sockets) = &mut self.sockets {
+            sockets.detach();
+            if let Some(sorter) = &mut taken.sorter {
+                sockets.read(sorter)?;
+            }
+        }
+        taken.settle()?;
+        if let Some(ring) = &mut self.ring {
+            taken.statistics(0, ring.ring.statistics()?)?;
+        }
+        if let Some(sockets) = &self.sockets {
+            taken.statistics(u32::from(self.ring.is_some()), sockets.statistics()?)?;
+        }
+        Ok(())
+    }
+
+    fn progress(&self) -> Progress {
+        let taken = &self.taken;
+        let full = taken.responses >= self.max_requests || taken.length() >= self.max_bytes;
+        if full { Progress::Finished } else { Progress::Going }
     }
 }
 
@@ -167,7 +253,7 @@ impl Wire {
             return Ok(());
         }
         let mut expected = self.taken.packets;
-        if let Some(whole) = self.taken.writer.torn_after() {
+        if let Some(whole) = self.taken.torn_after() {
             // Half a packet at the end could not be told from anything else.
             self.file.set_len(whole).context("cannot cut off the half of a packet")?;
             expected = 0;
@@ -183,8 +269,13 @@ impl Wire {
 
 impl Recorder for Wire {
     fn on(&mut self) -> Result<()> {
-        self.ring.listen()?;
-        self.listening = true;
+        if let Some(sockets) = &mut self.sockets {
+            sockets.attach()?;
+        }
+        if let Some(ring) = &mut self.ring {
+            ring.ring.listen()?;
+            ring.listening = true;
+        }
         Ok(())
     }
 
@@ -197,37 +288,64 @@ impl Recorder for Wire {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.ring.as_fd())
+        self.ring.as_ref().map(|ring| ring.ring.as_fd())
     }
 
     fn readable(&mut self) -> Result<Progress> {
-        let taken = &mut self.taken;
-        self.ring.read(&mut |packet| taken.packet(packet))?;
-        // A whole file after each block: whoever kills the probe loses 20 ms.
-        taken.writer.flush().with_context(|| format!("cannot write {FILE}"))?;
-        let full = taken.responses >= self.max_requests || taken.writer.length() >= self.max_bytes;
-        Ok(if full { Progress::Finished } else { Progress::Going })
+        if let Some(ring) = &mut self.ring {
+            ring.read(&mut self.taken)?;
+            self.taken.flush()?;
+        }
+        Ok(self.progress())
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        self.sockets.as_ref().map(|_| LOOK)
+    }
+
+    fn tick(&mut self) -> Result<Progress> {
+        if let (Some(sockets), Some(sorter)) = (&mut self.sockets, &mut self.taken.sorter) {
+            sockets.read(sorter)?;
+            self.taken.flush()?;
+        }
+        Ok(self.progress())
     }
 
     fn stop(&mut self, folder: &mut CaptureFolder) -> Result<()> {
         let paused = self.pause();
-        let counts = self.ring.statistics()?;
+        let counts = match &mut self.ring {
+            Some(ring) => ring.ring.statistics()?,
+            None => Statistics::default(),
+        };
+        let from_ring = self.ring.as_ref().map_or(0, |ring| ring.packets);
+        let told = match &mut self.sockets {
+            // Before masking, which must know what is spoken on the ports that were found.
+            Some(sockets) => sockets.tell(&mut folder.manifest),
+            None => Ok(()),
+        };
         // Whatever else went wrong: what users sent does not stay.
         let masked = self.mask(folder);
+        let lost = self
+            .sockets
+            .as_ref()
+            .map_or(Ok(0), |sockets| sockets.statistics().map(|counts| counts.dropped))?;
         let integrity = &mut folder.manifest.integrity;
         integrity.insert("packets".into(), self.taken.packets);
         integrity.insert("packet_bytes".into(), self.taken.bytes);
         integrity.insert("received".into(), counts.received);
-        integrity.insert("drops".into(), counts.dropped);
+        integrity.insert("drops".into(), counts.dropped + lost);
         integrity.insert("responses".into(), self.taken.responses);
+        if self.sockets.is_some() {
+            integrity.insert("late".into(), self.taken.late());
+        }
         paused?;
+        told?;
         masked?;
         ensure!(
-            counts.received - counts.dropped == self.taken.packets,
-            "the kernel counted {} packets and {} drops, but {} came out of the ring",
+            counts.received - counts.dropped == from_ring,
+            "the kernel counted {} packets and {} drops, but {from_ring} came out of the ring",
             counts.received,
             counts.dropped,
-            self.taken.packets
         );
         Ok(())
     }

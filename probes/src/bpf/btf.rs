@@ -5,48 +5,92 @@
 const MAGIC: u16 = 0xeb9f;
 const HEADER: usize = 24;
 const KIND_STRUCT: u32 = 4;
+const KIND_UNION: u32 = 5;
+/// How deep nameless structures may lie in one another.
+const DEPTH_MAX: u32 = 8;
 
 /// The offset of a field of a structure in bytes; `None` where the data is not BTF of this
 /// machine's byte order, or has no such field at a whole byte.
 #[must_use]
 pub fn field_offset(btf: &[u8], structure: &str, field: &str) -> Option<u32> {
-    if u16::from_ne_bytes(btf.get(..2)?.try_into().ok()?) != MAGIC {
-        return None;
-    }
-    let word = |at: usize| -> Option<u32> {
-        Some(u32::from_ne_bytes(btf.get(at..at.checked_add(4)?)?.try_into().ok()?))
-    };
-    let header = word(4)? as usize;
-    if header < HEADER {
-        return None;
-    }
-    let types = header + word(8)? as usize;
-    let types_end = types + word(12)? as usize;
-    let strings = header + word(16)? as usize;
-    let is_named = |offset: u32, name: &str| {
-        let text = btf.get(strings + offset as usize..).unwrap_or_default();
-        text.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
-    };
-    let mut at = types;
-    while at < types_end {
-        let (name, info) = (word(at)?, word(at + 4)?);
-        let count = (info & 0xffff) as usize;
-        let kind = info >> 24 & 0x1f;
-        let body = at + 12;
-        if kind == KIND_STRUCT && is_named(name, structure) {
-            // With the flag set, the upper byte of an offset is a bit field's size.
-            let mask = if info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
-            for member in (0..count).map(|index| body + index * 12) {
-                if is_named(word(member)?, field) {
-                    let bits = word(member + 8)? & mask;
-                    return bits.is_multiple_of(8).then_some(bits / 8);
-                }
-            }
+    Btf::read(btf)?.offset(structure, field)
+}
+
+/// The types of a kernel, for more than one question.
+#[derive(Debug)]
+pub struct Btf<'a> {
+    bytes: &'a [u8],
+    strings: usize,
+    /// Where each type begins; the first has number 1.
+    types: Vec<usize>,
+}
+
+impl<'a> Btf<'a> {
+    /// Goes through the types once; `None` where the data is not BTF of this machine's byte order.
+    #[must_use]
+    pub fn read(bytes: &'a [u8]) -> Option<Self> {
+        if u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?) != MAGIC {
             return None;
         }
-        at = body + extra(kind, count)?;
+        let mut btf = Self { bytes, strings: 0, types: Vec::new() };
+        let header = btf.word(4)? as usize;
+        if header < HEADER {
+            return None;
+        }
+        let mut at = header + btf.word(8)? as usize;
+        let end = at + btf.word(12)? as usize;
+        btf.strings = header + btf.word(16)? as usize;
+        while at < end {
+            let info = btf.word(at + 4)?;
+            btf.types.push(at);
+            at += 12 + extra(info >> 24 & 0x1f, (info & 0xffff) as usize)?;
+        }
+        Some(btf)
     }
-    None
+
+    /// The offset of a field in bytes, also of one in a nameless structure or union inside.
+    #[must_use]
+    pub fn offset(&self, structure: &str, field: &str) -> Option<u32> {
+        let named = self.types.iter().filter(|&&at| self.is_structure(at));
+        let mut named = named.filter(|&&at| self.is_named(self.word(at), structure));
+        let bits = named.find_map(|&at| self.bits(at, field, 0))?;
+        bits.is_multiple_of(8).then_some(bits / 8)
+    }
+
+    fn bits(&self, at: usize, field: &str, depth: u32) -> Option<u32> {
+        let info = self.word(at + 4)?;
+        // With the flag set, the upper byte of an offset is a bit field's size.
+        let mask = if info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
+        for member in (0..(info & 0xffff) as usize).map(|index| at + 12 + index * 12) {
+            let name = self.word(member)?;
+            let offset = self.word(member + 8)? & mask;
+            if name == 0 && depth < DEPTH_MAX {
+                let inside = self.types.get((self.word(member + 4)? as usize).checked_sub(1)?);
+                let inside = inside.filter(|&&at| self.is_structure(at));
+                if let Some(bits) = inside.and_then(|&at| self.bits(at, field, depth + 1)) {
+                    return offset.checked_add(bits);
+                }
+            } else if self.is_named(Some(name), field) {
+                return Some(offset);
+            }
+        }
+        None
+    }
+
+    fn is_structure(&self, at: usize) -> bool {
+        let kind = self.word(at + 4).map(|info| info >> 24 & 0x1f);
+        matches!(kind, Some(KIND_STRUCT | KIND_UNION))
+    }
+
+    fn is_named(&self, offset: Option<u32>, name: &str) -> bool {
+        let Some(offset) = offset else { return false };
+        let text = self.bytes.get(self.strings + offset as usize..).unwrap_or_default();
+        text.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+    }
+
+    fn word(&self, at: usize) -> Option<u32> {
+        Some(u32::from_ne_bytes(self.bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
+    }
 }
 
 /// Bytes that follow the common part of a type.
@@ -56,12 +100,12 @@ fn extra(kind: u32, count: usize) -> Option<usize> {
         1 | 14 | 17 => 4,
         // pointer, forward, typedef, volatile, const, restrict, function, float, type tag
         2 | 7..=12 | 16 | 18 => 0,
-        3 => 12,                       // array
-        KIND_STRUCT | 5 => count * 12, // structure, union
-        6 => count * 8,                // enumeration
-        13 => count * 8,               // function prototype
-        15 => count * 12,              // data section
-        19 => count * 12,              // 64-bit enumeration
+        3 => 12, // array
+        KIND_STRUCT | KIND_UNION => count * 12,
+        6 => count * 8,   // enumeration
+        13 => count * 8,  // function prototype
+        15 => count * 12, // data section
+        19 => count * 12, // 64-bit enumeration
         _ => return None,
     })
 }
@@ -79,6 +123,10 @@ mod tests {
         assert_eq!(tgid, pid + 4, "the two have stood side by side for decades");
         assert_eq!(field_offset(&btf, "task_struct", "no_such_field"), None);
         assert_eq!(field_offset(&btf, "no_such_structure", "pid"), None);
+        let family = field_offset(&btf, "sock_common", "skc_family");
+        assert_eq!(family, Some(16), "behind two nameless unions of eight bytes");
+        let ports = ["skc_dport", "skc_num"].map(|name| field_offset(&btf, "sock_common", name));
+        assert_eq!(ports, [Some(12), Some(14)], "in a nameless structure in a nameless union");
     }
 
     #[test]

@@ -33,6 +33,10 @@ pub struct Instruction {
 /// Width of a load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
+    /// 8 bits.
+    Byte,
+    /// 16 bits.
+    Half,
     /// 32 bits.
     Word,
     /// 64 bits.
@@ -52,6 +56,10 @@ pub enum When {
     AtLeast,
     /// Less, signed.
     Below,
+    /// Less, unsigned.
+    Under,
+    /// A bit of the number is set.
+    Has,
 }
 
 /// A helper function of the kernel.
@@ -63,13 +71,49 @@ pub enum Helper {
     Update = 2,
     /// `bpf_map_delete_elem`
     Delete = 3,
+    /// `bpf_ktime_get_ns`
+    Now = 5,
     /// `bpf_get_current_pid_tgid`
     CurrentPidTgid = 14,
+    /// `bpf_get_current_task`
+    CurrentTask = 35,
+    /// `bpf_probe_read_user`
+    ReadUser = 112,
     /// `bpf_probe_read_kernel`
     ReadKernel = 113,
+    /// `bpf_ringbuf_output`
+    RingOutput = 130,
 }
 
-/// A program in the making. Jumps go forward to labels, as the verifier wants them.
+impl Width {
+    /// The size bits of an operation code.
+    fn bits(self) -> u8 {
+        match self {
+            Self::Word => 0x00,
+            Self::Half => 0x08,
+            Self::Byte => 0x10,
+            Self::Double => 0x18,
+        }
+    }
+}
+
+impl When {
+    /// The operation code for a comparison with a number.
+    fn code(self) -> u8 {
+        match self {
+            Self::Equal => 0x15,
+            Self::Above => 0x25,
+            Self::Has => 0x45,
+            Self::Different => 0x55,
+            Self::AtLeast => 0x75,
+            Self::Under => 0xa5,
+            Self::Below => 0xc5,
+        }
+    }
+}
+
+/// A program in the making. Jumps go to labels; one that goes back must be seen by the verifier to
+/// end.
 #[derive(Debug, Default)]
 pub struct Assembler {
     code: Vec<Instruction>,
@@ -104,6 +148,21 @@ impl Assembler {
         self.push(0x0f, to, from, 0, 0)
     }
 
+    /// `to -= from`
+    pub fn subtract(&mut self, to: Register, from: Register) -> &mut Self {
+        self.push(0x1f, to, from, 0, 0)
+    }
+
+    /// `to &= number`
+    pub fn mask(&mut self, to: Register, number: i32) -> &mut Self {
+        self.push(0x57, to, Register::R0, 0, number)
+    }
+
+    /// `to |= number`
+    pub fn or(&mut self, to: Register, number: i32) -> &mut Self {
+        self.push(0x47, to, Register::R0, 0, number)
+    }
+
     /// `to <<= bits`
     pub fn shift_left(&mut self, to: Register, bits: i32) -> &mut Self {
         self.push(0x67, to, Register::R0, 0, bits)
@@ -116,19 +175,24 @@ impl Assembler {
 
     /// `to = *(from + offset)`
     pub fn load(&mut self, width: Width, to: Register, from: Register, offset: i16) -> &mut Self {
-        let code = if width == Width::Double { 0x79 } else { 0x61 };
+        let code = 0x61 | width.bits();
         self.push(code, to, from, offset, 0)
     }
 
     /// `*(to + offset) = from`
     pub fn store(&mut self, width: Width, to: Register, offset: i16, from: Register) -> &mut Self {
-        let code = if width == Width::Double { 0x7b } else { 0x63 };
+        let code = 0x63 | width.bits();
         self.push(code, to, from, offset, 0)
     }
 
     /// `*(to + offset) += from`, 64 bits, at once
     pub fn add_atomically(&mut self, to: Register, offset: i16, from: Register) -> &mut Self {
         self.push(0xdb, to, from, offset, 0)
+    }
+
+    /// `(*(to + offset) += from, from = what it was)`, 64 bits, at once; kernel 5.12.
+    pub fn fetch_add(&mut self, to: Register, offset: i16, from: Register) -> &mut Self {
+        self.push(0xdb, to, from, offset, 1)
     }
 
     /// `to = the map`
@@ -151,15 +215,26 @@ impl Assembler {
         number: i32,
         label: &'static str,
     ) -> &mut Self {
-        let code = match when {
-            When::Equal => 0x15,
-            When::Different => 0x55,
-            When::Above => 0x25,
-            When::AtLeast => 0x75,
-            When::Below => 0xc5,
-        };
         self.jumps.push((self.code.len(), label));
-        self.push(code, register, Register::R0, 0, number)
+        self.push(when.code(), register, Register::R0, 0, number)
+    }
+
+    /// Goes to `label` when `register` compares so with `other`.
+    pub fn jump_if_register(
+        &mut self,
+        register: Register,
+        when: When,
+        other: Register,
+        label: &'static str,
+    ) -> &mut Self {
+        self.jumps.push((self.code.len(), label));
+        self.push(when.code() | 0x08, register, other, 0, 0)
+    }
+
+    /// Goes to `label`.
+    pub fn jump(&mut self, label: &'static str) -> &mut Self {
+        self.jumps.push((self.code.len(), label));
+        self.push(0x05, Register::R0, Register::R0, 0, 0)
     }
 
     /// The next instruction is `label`.

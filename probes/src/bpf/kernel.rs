@@ -28,12 +28,50 @@ pub enum MapKind {
     Hash,
     /// Index → a 64-bit number on each CPU.
     PerCpuArray,
+    /// Index → four bytes.
+    Array,
+    /// Keys of so many bytes → values of so many bytes.
+    Table {
+        /// Length of a key.
+        key: u32,
+        /// Length of a value.
+        value: u32,
+    },
+    /// As a table, but it forgets what was not used for long when it is full.
+    Forgetful {
+        /// Length of a key.
+        key: u32,
+        /// Length of a value.
+        value: u32,
+    },
+    /// Index → so many bytes on each CPU, for a program to put something together in.
+    Scratch(u32),
+    /// A ring of so many bytes (`entries`, a power of two and whole pages) that programs write
+    /// records to. Kernel 5.8.
+    Ring,
+}
+
+impl MapKind {
+    /// `map_type`, `key_size`, `value_size`.
+    fn numbers(self) -> [u32; 3] {
+        match self {
+            Self::Hash => [1, 4, 4],
+            Self::Array => [2, 4, 4],
+            Self::PerCpuArray => [6, 4, 8],
+            Self::Table { key, value } => [1, key, value],
+            Self::Forgetful { key, value } => [9, key, value],
+            Self::Scratch(value) => [6, 4, value],
+            Self::Ring => [27, 0, 0],
+        }
+    }
 }
 
 /// A map of the kernel.
 #[derive(Debug)]
 pub struct Map {
     descriptor: OwnedFd,
+    /// Length of a key and of a value.
+    sizes: [u32; 2],
 }
 
 /// A program that the verifier has accepted.
@@ -51,15 +89,12 @@ pub struct Attachment {
 impl Map {
     /// Makes a map of so many entries.
     pub fn create(kind: MapKind, entries: u32) -> io::Result<Self> {
-        let (number, value_size) = match kind {
-            MapKind::Hash => (1u32, 4u32),
-            MapKind::PerCpuArray => (6, 8),
-        };
+        let [number, key_size, value_size] = kind.numbers();
         // map_type, key_size, value_size, max_entries, map_flags
-        let mut attributes = [number, 4, value_size, entries, 0];
+        let mut attributes = [number, key_size, value_size, entries, 0];
         // SAFETY: the attributes are five words, as long as is said.
         let descriptor = unsafe { bpf_descriptor(Command::MapCreate, &mut attributes)? };
-        Ok(Self { descriptor })
+        Ok(Self { descriptor, sizes: [key_size, value_size] })
     }
 
     /// Its descriptor, for [`super::instructions::Assembler::map`].
@@ -68,11 +103,32 @@ impl Map {
         self.descriptor.as_raw_fd()
     }
 
-    /// `self[key] = value`, for a hash.
+    /// `self[key] = value`, for a hash or an array.
     pub fn insert(&self, key: u32, value: u32) -> io::Result<()> {
+        self.holds([4, 4])?;
         let mut attributes = self.element(&raw const key, (&raw const value) as u64);
         // SAFETY: key and value are four bytes, as the map was made, and live across the call.
         unsafe { bpf(Command::MapUpdate, &mut attributes).map(drop) }
+    }
+
+    /// `self[key] = value` for a table with keys of eight bytes and values of `N` words.
+    pub fn put<const N: usize>(&self, key: u64, value: [u64; N]) -> io::Result<()> {
+        self.holds([8, size_of_val(&value) as u32])?;
+        let mut attributes = self.element((&raw const key).cast(), (&raw const value) as u64);
+        // SAFETY: the map's keys have eight bytes and its values N words, which live across the
+        // call.
+        unsafe { bpf(Command::MapUpdate, &mut attributes).map(drop) }
+    }
+
+    /// Forgets a key of eight bytes; one that is not there is fine.
+    pub fn forget(&self, key: u64) -> io::Result<()> {
+        self.holds([8, self.sizes[1]])?;
+        let mut attributes = self.element((&raw const key).cast(), 0);
+        // SAFETY: the map's keys have eight bytes, which live across the call.
+        match unsafe { bpf(Command::MapDelete, &mut attributes) } {
+            Err(error) if error.raw_os_error() != Some(libc::ENOENT) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Forgets a key of a hash; one that is not there is fine.
@@ -112,6 +168,10 @@ impl Map {
         // SAFETY: the kernel writes eight bytes for each possible CPU.
         unsafe { bpf(Command::MapLookup, &mut attributes)? };
         Ok(values.iter().sum())
+    }
+
+    fn holds(&self, sizes: [u32; 2]) -> io::Result<()> {
+        if self.sizes == sizes { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
     fn element(&self, key: *const u32, value: u64) -> [u64; 4] {

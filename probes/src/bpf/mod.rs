@@ -8,3 +8,7 @@ pub mod btf;
 pub mod instructions;
 pub mod kernel;
 pub mod programs;
+mod reading;
+pub mod ring_buffer;
+pub mod socket_layout;
+pub mod socket_programs;

@@ -5,7 +5,7 @@
 
 use super::instructions::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use super::instructions::Width::{Double, Word};
-use super::instructions::{Assembler, Helper, Instruction, When};
+use super::instructions::{Assembler, Helper, Instruction, Register, When};
 use super::kernel::Map;
 
 /// Numbers of system calls that are counted: 0 to 511.
@@ -14,9 +14,9 @@ const NUMBER_BITS: i32 = 9;
 
 /// Where the number of the system call lies in the registers that a call was entered with.
 #[cfg(target_arch = "x86_64")]
-const NUMBER_OFFSET: i32 = 120; // struct pt_regs: orig_ax
+pub(super) const NUMBER_OFFSET: i32 = 120; // struct pt_regs: orig_ax
 #[cfg(not(target_arch = "x86_64"))]
-const NUMBER_OFFSET: i32 = 280; // struct pt_regs of arm64: syscallno
+pub(super) const NUMBER_OFFSET: i32 = 280; // struct pt_regs of arm64: syscallno
 
 const EAGAIN: i32 = 11;
 const ERRNO_MAX: i32 = 4095;
@@ -149,7 +149,7 @@ pub fn forget_exits(watched: &Map, offsets: Offsets) -> Vec<Instruction> {
 }
 
 /// `role = watched[process of the current task]`, or leaves.
-fn role_of_current(program: &mut Assembler, watched: &Map, role: super::instructions::Register) {
+pub(super) fn role_of_current(program: &mut Assembler, watched: &Map, role: Register) {
     program
         .call(Helper::CurrentPidTgid)
         .shift_right(R0, 32)
@@ -163,7 +163,7 @@ fn role_of_current(program: &mut Assembler, watched: &Map, role: super::instruct
 }
 
 /// `array[index] += 1`, or leaves. Atomic, since a task can be preempted in the middle.
-fn count(program: &mut Assembler, array: &Map, index: super::instructions::Register) {
+fn count(program: &mut Assembler, array: &Map, index: Register) {
     program
         .store(Word, R10, -8, index)
         .map(R1, array.descriptor())

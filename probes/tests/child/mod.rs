@@ -33,17 +33,33 @@ pub(crate) struct Subject {
 impl Subject {
     /// Starts the test `test` of this program in a part, and waits until it is there.
     pub(crate) fn start(test: &str, part: &str) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        Self::start_with(test, part, &[])
+    }
+
+    /// The same, with more in its environment.
+    pub(crate) fn start_with(test: &str, part: &str, environment: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+        Self::try_start(command, part, environment).unwrap()
+    }
+
+    /// Has a command start the program; nothing where it ends before the program is there.
+    pub(crate) fn try_start(
+        mut command: Command,
+        part: &str,
+        environment: &[(&str, &str)],
+    ) -> Option<Self> {
+        let child = command
             .env(PART, part)
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap();
+            .ok()?;
         let mut subject = Self { child };
-        subject.stage_over();
-        subject
+        subject.child.stderr.as_mut()?.read_exact(&mut [0]).ok()?;
+        Some(subject)
     }
 
     /// As a probe's command line names it.

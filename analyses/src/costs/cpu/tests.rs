@@ -20,7 +20,7 @@ fn origin() -> Origin {
 fn costs(stacks: &[(&[&str], u64)], total: Figure) -> Vec<Cost> {
     let rules = Rules::shipped().unwrap();
     let window = Window { span: Span { start: Moment(0), end: Moment(100) }, requests: 10 };
-    let target = Target { role: Role::Subject, pids: vec![Pid(7)], port: None };
+    let target = Target { role: Role::Subject, pids: vec![Pid(7)], port: None, path: None };
     let mut fold = CpuFold::new(&[window], &[target], &rules);
     for (names, times) in stacks {
         let frames = names.iter().map(|symbol| Frame {
