@@ -32,3 +32,16 @@ docs:
 test-subjects:
     cd lab/experiments/blog/subjects/axum-sqlx && cargo test --release --locked
     cd lab/experiments/calibration/subjects/reference && cargo test --release --locked
+
+# Fuzz one capture format for some minutes, from where the last time ended
+fuzz format minutes="1":
+    sh captures/fuzz/run.sh {{ format }} {{ minutes }}
+
+# Fuzz all formats for an hour in all, those with most risk first and longest
+fuzz-all:
+    #!/bin/sh
+    set -eu
+    for turn in wire:12 strace:10 callgrind:10 postgres:4 http:4 redis:3 mask:3 pprof:3 perf_script:3 \
+        dhat:2 load_tools:2 folded:1 gctrace:1 json_lines:1 recognise:1; do
+        sh captures/fuzz/run.sh "${turn%:*}" "${turn#*:}"
+    done

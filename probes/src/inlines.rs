@@ -117,7 +117,7 @@ fn address(segments: &[Segment], offset: u64) -> Option<u64> {
 fn readable<R: gimli::Reader>(name: &FunctionName<R>, file: Option<&str>) -> Option<String> {
     let raw = name.raw_name().ok()?;
     if raw.starts_with("_Z") || raw.starts_with("_R") {
-        return Some(crate::demangle::readable(&raw).into_owned());
+        return Some(assay_captures::demangle::readable(&raw).into_owned());
     }
     // Line tables alone name a function without its path, which its file tells.
     let is_rust = name.language == Some(DW_LANG_Rust);

@@ -74,7 +74,6 @@ pub mod bpf;
 pub mod capture_folder;
 pub mod cli;
 pub mod clock;
-pub mod demangle;
 pub mod events;
 pub mod filter;
 pub mod frame;

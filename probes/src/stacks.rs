@@ -11,8 +11,8 @@ use assay_captures::parsed::{Problem, Sink};
 use assay_captures::perf_script::{Frame, Sample};
 use assay_captures::units::Nanos;
 
-use crate::demangle::readable;
 use crate::inlines::{INLINED, Inlines};
+use assay_captures::demangle::readable;
 
 /// Writes the samples of some processes.
 pub struct StackWriter<W> {

@@ -96,6 +96,10 @@ impl Decoder {
             if self.carry.is_empty() {
                 let used = self.decode(bytes, sink);
                 bytes = &bytes[used..];
+                // What follows belongs to no record that could be cut off.
+                if self.format == Format::Unreadable {
+                    continue;
+                }
                 if used == 0 && self.skip == 0 {
                     self.carry.extend_from_slice(bytes);
                     return;

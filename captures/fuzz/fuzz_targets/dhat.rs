@@ -1,0 +1,4 @@
+//! Any bytes, read as `dhat`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| assay_captures_fuzz::formats::dhat(bytes));
