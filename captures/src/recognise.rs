@@ -1,11 +1,12 @@
 //! What a file is, by its first bytes: people name files as they like.
 
 use crate::gctrace;
+use crate::json_keys::Keys;
 use crate::load_tools::{self, Form};
-use crate::{perf_script, pprof};
+use crate::{perf_script, pprof, strace};
 
 /// How many bytes [`kind`] should be given, where the file has as many.
-pub const HEAD: usize = 64 * 1024;
+pub const HEAD: usize = 256 * 1024;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,25 +130,26 @@ fn magic(head: &[u8]) -> Option<Kind> {
 }
 
 fn json(text: &str) -> Option<Kind> {
-    if text.contains("\"dhatFileVersion\"") {
+    let keys = Keys::of(text);
+    if keys.has("dhatFileVersion") {
         return Some(Kind::Dhat);
     }
     if let Some(form) = load_tools::form(text.as_bytes()) {
         return Some(Kind::LoadTool(form));
     }
-    let line = text.trim_start().lines().next().unwrap_or_default();
-    let has = |key: &str| line.contains(key);
-    if has("\"moment\"") && has("\"groups\"") {
+    let has = |key: &str| keys.has(key);
+    let sample = has("moment");
+    if sample && has("groups") {
         Some(Kind::Usage)
-    } else if has("\"moment\"") && has("\"roles\"") {
+    } else if sample && has("roles") {
         Some(Kind::SyscallCounts)
-    } else if has("\"moment\"") && has("\"blocks\"") {
+    } else if sample && has("blocks") {
         Some(Kind::AllocationCounts)
-    } else if has("\"start\"") && has("\"answered\"") {
+    } else if has("start") && has("answered") {
         Some(Kind::RequestLog)
-    } else if has("\"span\"") && has("\"requests\"") {
+    } else if has("span") && has("requests") {
         Some(Kind::Laps)
-    } else if text.contains("\"probe\"") || text.contains("\"experiment\"") {
+    } else if has("version") && (has("probe") || has("experiment")) {
         Some(Kind::Manifest)
     } else {
         None
@@ -170,14 +172,16 @@ fn prose(text: &str) -> Option<Kind> {
         return Some(Kind::PerfScript);
     }
     // Most lines decide: other output can stand between those of a trace.
-    let calls = lines().filter(|line| strace_line(line)).count();
+    // The last line can be longer than all that was looked at.
+    let calls =
+        lines().filter(|line| strace::is_line(line.as_bytes(), is_torn(text, line))).count();
     let traced = lines().filter(|line| gctrace::is_trace(line)).count();
     let folded = lines().filter(|line| folded_line(line)).count();
     let stacked = lines().filter(|line| folded_line(line) && line.contains(';')).count();
     // With `-k` a trace has a stack below each call.
     let filled = lines().filter(|line| !line.trim().is_empty() && !line.starts_with(" > ")).count();
     // A log may end with the table, if there is more than the table.
-    let table = lines().any(|line| line.starts_with("% time") && line.contains("usecs/call"));
+    let table = lines().any(|line| strace::is_table(line.as_bytes()));
     if traced > 0 && traced >= calls {
         return Some(Kind::GcTrace);
     }
@@ -215,31 +219,13 @@ fn perf_script(text: &str) -> bool {
     heads > 0 && heads >= others
 }
 
-/// Whether a line is strace's: `123 1796.5 read(3, …`, `[pid 7] <... read resumed>`,
-/// `+++ exited with 0 +++`, `--- SIGCHLD …`.
-fn strace_line(line: &str) -> bool {
-    let mut rest = line.trim_start();
-    if let Some(after) = rest.strip_prefix("[pid ") {
-        rest = after.split_once(']').map_or("", |(_, rest)| rest).trim_start();
-    }
-    // A pid and a stamp of any form: digits, colons and points.
-    for _ in 0..3 {
-        let word = rest.split(' ').next().unwrap_or_default();
-        let stamp = !word.is_empty()
-            && word.bytes().all(|byte| byte.is_ascii_digit() || b":.+".contains(&byte));
-        if !stamp {
-            break;
-        }
-        rest = rest.get(word.len()..).unwrap_or_default().trim_start();
-    }
-    if rest.starts_with("<... ") || rest.starts_with("+++ ") || rest.starts_with("--- SIG") {
-        return true;
-    }
-    let name = rest.split('(').next().unwrap_or_default();
-    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    let call = name.len() < rest.len() && !name.is_empty() && name.bytes().all(word);
-    call && (rest.contains(" = ") || rest.contains("<unfinished") || rest.contains("<detached"))
+/// Whether a line is the last one, and so long that its end is not among the bytes.
+fn is_torn(text: &str, line: &str) -> bool {
+    line.len() > LONG && text.ends_with(line)
 }
+
+/// Lines from this length on are taken for what they begin as, if their end is out of sight.
+const LONG: usize = 32 * 1024;
 
 /// `main;work;read 17`, `main 0.5`
 fn folded_line(line: &str) -> bool {
@@ -247,7 +233,10 @@ fn folded_line(line: &str) -> bool {
         return false;
     };
     let number = weight.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    !stack.is_empty() && number && weight.starts_with(|first: char| first.is_ascii_digit())
+    !stack.is_empty()
+        && !stack.contains('\t')
+        && number
+        && weight.starts_with(|first: char| first.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -257,7 +246,7 @@ mod tests {
 
     #[test]
     fn each_format_is_known_by_its_first_lines() {
-        let cases: [(&[u8], Kind); 26] = [
+        let cases: [(&[u8], Kind); 33] = [
             (b"", Kind::Empty),
             (b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00", Kind::Pcap),
             (b"\xa1\xb2\x3c\x4d\x00\x02\x00\x04", Kind::Pcap),
@@ -283,14 +272,30 @@ mod tests {
             (b"main;work 0.5\n", Kind::Folded),
             (b"x\ngc 1 @0.1s 2%: 0.1+0.2+0.3 ms clock\n", Kind::GcTrace),
             (b"hello world\n", Kind::Unknown),
+            (b"x\ty\ta;b 2\nx\ty\tc;d 2\n", Kind::Unknown),
+            (
+                b"{\"$schema\":\"x\",\"properties\":{\"summary\":{\"successRate\":1}}}",
+                Kind::Unknown,
+            ),
+            (b"{\"readme\":\"a \\\"dhatFileVersion\\\" has\"}", Kind::Unknown),
             (b"Blocks:\nCB: 1\nSHB: 2\n", Kind::Unknown),
             (b"a 7 17.5: 1 cpu-clock:\n\t  643 f (/x)\n", Kind::PerfScript),
             (b"7 17.5 brk(NULL) = 0\n > a\n > b\n > c\n > d\n > e\n", Kind::Strace),
+            (b"syscall              calls    errors     seconds  longest\n", Kind::StraceTable),
+            (b"04:40:46 [  59] [00007f7d98221ad7] brk(NULL) = 0\n", Kind::Strace),
+            (b"1796100049.217937820 (+     0.000455204) brk(NULL) = 0\n", Kind::Strace),
+            (b"24908<sh> brk(NULL)        = 0x55e037ef4000\n", Kind::Strace),
             (b"brk(0) = 0\n% time seconds  usecs/call calls errors syscall\n", Kind::Strace),
         ];
         for (head, expected) in cases {
             assert_eq!(kind(head), expected, "{}", String::from_utf8_lossy(head));
         }
+    }
+
+    #[test]
+    fn a_first_line_longer_than_all_that_is_looked_at_is_known_by_its_beginning() {
+        let line = format!("7 1700000000.5 write(1, \"{}", "x".repeat(HEAD));
+        assert_eq!(kind(&line.as_bytes()[..HEAD]), Kind::Strace);
     }
 
     #[test]

@@ -255,7 +255,14 @@ impl Decoder {
             });
         }
         sink(Message { moment, said: Said::Request { method, target } });
-        self.client.body = framing(request.headers).filter(|body| *body != Body::Length(0));
+        self.client.body = match framing(request.headers) {
+            Framing::Says(Body::UntilClose) | Framing::Nonsense => {
+                self.lost(Side::Client, moment, sink);
+                return;
+            }
+            Framing::Says(Body::Length(0)) | Framing::Silent => None,
+            Framing::Says(body) => Some(body),
+        };
         if self.client.body.is_none() {
             self.end(Side::Client, moment, sink);
         }
@@ -276,11 +283,15 @@ impl Decoder {
         sink(Message { moment, said: Said::Response { status } });
         let tunnel = asked == Asked::Connect && (200..300).contains(&status);
         let empty = asked == Asked::Head || tunnel || matches!(status, 101 | 204 | 304);
-        self.server.body = if empty {
-            None
-        } else {
-            Some(framing(response.headers).unwrap_or(Body::UntilClose))
-                .filter(|body| *body != Body::Length(0))
+        self.server.body = match framing(response.headers) {
+            _ if empty => None,
+            Framing::Nonsense => {
+                self.lost(Side::Server, moment, sink);
+                return;
+            }
+            Framing::Says(Body::Length(0)) => None,
+            Framing::Says(body) => Some(body),
+            Framing::Silent => Some(Body::UntilClose),
         };
         if self.server.body.is_none() {
             self.end(Side::Server, moment, sink);
@@ -322,21 +333,49 @@ pub fn is_response(bytes: &[u8]) -> bool {
     bytes.starts_with(b"HTTP/1.")
 }
 
-/// What the headers say of the body; `None` where they say nothing.
-fn framing(headers: &[httparse::Header<'_>]) -> Option<Body> {
-    let mut length = None;
+/// What the headers say of the body.
+enum Framing {
+    /// Nothing.
+    Silent,
+    /// How far it reaches.
+    Says(Body),
+    /// Things that exclude each other: it cannot be told where the next message begins, and two
+    /// readers can disagree about it, which is how requests are smuggled.
+    Nonsense,
+}
+
+fn framing(headers: &[httparse::Header<'_>]) -> Framing {
+    let (mut length, mut coded) = (None, false);
     for header in headers {
         if header.name.eq_ignore_ascii_case("transfer-encoding") {
             let value = header.value.to_ascii_lowercase();
             if value.trim_ascii().ends_with(b"chunked") {
-                return Some(Body::Chunked(Chunked::START));
+                return Framing::Says(Body::Chunked(Chunked::START));
             }
+            coded = true;
         } else if header.name.eq_ignore_ascii_case("content-length") {
-            let digits = std::str::from_utf8(header.value).unwrap_or("");
-            length = digits.trim().parse().ok().map(Body::Length).or(length);
+            // A list of equal numbers is one number.
+            for word in header.value.split(|&byte| byte == b',') {
+                let Some(number) = decimal(word.trim_ascii()) else { return Framing::Nonsense };
+                if length.is_some_and(|known| known != number) {
+                    return Framing::Nonsense;
+                }
+                length = Some(number);
+            }
         }
     }
-    length
+    match length {
+        // A coding other than chunked ends with the connection, whatever length is stated.
+        _ if coded => Framing::Says(Body::UntilClose),
+        Some(length) => Framing::Says(Body::Length(length)),
+        None => Framing::Silent,
+    }
+}
+
+/// Digits and nothing else: neither a sign nor a blank.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(digits).ok().filter(|_| plain)?.parse().ok()
 }
 
 fn other_protocol(from: Side, bytes: &[u8]) -> Option<Fault> {

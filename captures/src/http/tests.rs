@@ -89,6 +89,24 @@ fn a_hole_in_a_body_is_said_and_the_next_head_found() {
 }
 
 #[test]
+fn lengths_that_exclude_each_other_are_nothing_to_go_by() {
+    for lengths in
+        ["content-length: 3\r\ncontent-length: 4", "content-length: +3", "content-length: "]
+    {
+        let head = format!("POST /a HTTP/1.1\r\n{lengths}\r\n\r\nabc");
+        check(&[('>', &head)], "POST /a OutOfStep(Client)");
+    }
+    check(
+        &[('>', "POST /a HTTP/1.1\r\ncontent-length: 3, 3\r\ncontent-length: 3\r\n\r\nabc")],
+        "POST /a .",
+    );
+    check(
+        &[('>', "POST /a HTTP/1.1\r\ntransfer-encoding: gzip\r\n\r\n")],
+        "POST /a OutOfStep(Client)",
+    );
+}
+
+#[test]
 fn other_protocols_are_said() {
     check(&[('>', "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")], "Http2");
     check(&[('>', "\u{16}\u{3}\u{1}")], "Encrypted");

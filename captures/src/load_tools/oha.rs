@@ -84,7 +84,18 @@ pub(super) fn text(text: &str) -> Result<Report, &'static str> {
     Ok(report)
 }
 
+/// What oha calls requests that it gave up itself when its time was over.
+const CUT_OFF: &str = "aborted due to deadline";
+
 fn note(report: &mut Report) {
+    let cut = report.errors.iter().position(|error| error.kind == CUT_OFF);
+    if let Some(cut) = cut.map(|index| report.errors.remove(index).count) {
+        if let Stated::Value(requests) = &mut report.requests {
+            *requests = requests.saturating_sub(cut);
+        }
+        let what = "requests were under way when the time was over: neither answers nor errors";
+        report.notes.push(format!("{cut} {what}"));
+    }
     if report.error_count(true) > 0 {
         let note = "oha's success rate counts every answer, error answers too; it is not used";
         report.notes.push(note.to_owned());

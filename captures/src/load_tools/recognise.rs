@@ -1,5 +1,7 @@
 //! Which tool printed this, by its first bytes.
 
+use crate::json_keys::Keys;
+
 /// A tool's form of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -33,8 +35,7 @@ pub fn form(head: &[u8]) -> Option<Form> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let has = |needle: &str| memchr::memmem::find(head, needle.as_bytes()).is_some();
     if head.starts_with(b"{") {
-        let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        return json(line, has);
+        return json(&Keys::of(&String::from_utf8_lossy(head)));
     }
     if head.starts_with(b"response-time,DNS+dialup") {
         return Some(Form::HeyCsv);
@@ -54,21 +55,24 @@ pub fn form(head: &[u8]) -> Option<Form> {
     (has("Summary:") && has("Requests/sec:")).then_some(Form::Hey)
 }
 
-fn json(line: &[u8], has: impl Fn(&str) -> bool) -> Option<Form> {
-    let in_line = |needle: &str| memchr::memmem::find(line, needle.as_bytes()).is_some();
-    let point = in_line("\"type\":\"Point\"") || in_line("\"type\":\"Metric\"");
-    if in_line("\"metric\"") && point {
+fn json(keys: &Keys<'_>) -> Option<Form> {
+    let has = |key: &str| keys.has(key);
+    if has("metric") && has("type") && has("data") {
         return Some(Form::K6Stream);
     }
-    if in_line("\"code\"") && in_line("\"latency\"") && in_line("\"timestamp\"") {
+    if has("code") && has("latency") && has("timestamp") {
         return Some(Form::VegetaResults);
     }
-    if has("\"successRate\"") {
+    if keys.has_in("summary", |key| key == "successRate") {
         return Some(Form::OhaJson);
     }
-    if has("\"latencies\"") && (has("\"status_codes\"") || has("\"throughput\"")) {
+    if has("latencies") && (has("status_codes") || has("throughput")) {
         return Some(Form::VegetaJson);
     }
-    let k6 = ["\"http_req", "\"iteration", "\"root_group\"", "\"testRunDurationMs\"", "\"vus\""];
-    (has("\"metrics\"") && k6.into_iter().any(has)).then_some(Form::K6Summary)
+    let of_k6 = |key: &str| {
+        key.starts_with("http_req") || key.starts_with("iteration") || key.starts_with("vus")
+    };
+    let run = keys.has_in("state", |key| key == "testRunDurationMs");
+    let k6 = has("root_group") || run || keys.has_in("metrics", of_k6);
+    (has("metrics") && k6).then_some(Form::K6Summary)
 }

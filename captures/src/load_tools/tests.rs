@@ -294,3 +294,16 @@ fn no_cut_or_flipped_bit_breaks_anything() {
         flips(text.as_bytes(), 500, |broken| drop(read(broken)));
     }
 }
+
+#[test]
+fn what_oha_gave_up_itself_at_the_end_is_no_error() {
+    let file = r#"{"summary":{"successRate":1.0,"total":2.0,"average":0.25},"latencyPercentiles":{"p50":0.25},
+        "statusCodeDistribution":{"200":28},
+        "errorDistribution":{"aborted due to deadline":4,"connection refused":1}}"#;
+    let parsed = read(file.as_bytes());
+    let report = &parsed.records[0];
+    assert_eq!(report.requests, Stated::Value(29));
+    assert_eq!(report.good, Stated::Value(28));
+    assert_eq!(report.error_count(false), 1);
+    assert!(report.notes[0].starts_with("4 requests were under way"), "{:?}", report.notes);
+}

@@ -27,7 +27,13 @@ pub(super) fn is_stamped_bytes(line: &[u8]) -> bool {
     // Colon and blank: between a time stamp and its event, and in next to no frame.
     let colon = memchr::memchr_iter(b':', line)
         .any(|at| line.get(at + 1).is_none_or(|after| b" \t".contains(after)));
-    colon && is_stamped(&String::from_utf8_lossy(line))
+    colon && (is_event_of_perf(line) || is_stamped(&String::from_utf8_lossy(line)))
+}
+
+/// Whether a line tells of something else than a sample: that samples were lost, or with
+/// `--show-task-events` and its kind, of processes and maps.
+pub(super) fn is_event_of_perf(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b": PERF_RECORD_").is_some()
 }
 
 /// Where the time stamp stands.

@@ -128,6 +128,13 @@ where
     let text = String::from_utf8_lossy(block);
     let mut lines = text.lines().zip(first..);
     let Some((line, number)) = lines.next() else { return };
+    if header::is_event_of_perf(line.as_bytes()) {
+        if let Some((_, lost)) = line.split_once("PERF_RECORD_LOST") {
+            let text = format!("perf lost samples: {}", lost.trim());
+            sink.problem(Problem::new(Place::Line(number), text));
+        }
+        return;
+    }
     let Some((mut sample, rest)) = header(line) else {
         sink.problem(Problem::new(Place::Line(number), "not the first line of a sample"));
         return;

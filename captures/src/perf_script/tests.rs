@@ -165,3 +165,16 @@ fn no_cut_and_no_flipped_bit_panics() {
         print(&flipped, 100);
     }
 }
+
+#[test]
+fn what_perf_says_of_itself_is_no_sample_and_losses_are_said() {
+    check(
+        "swapper     0 [000]     0.000000: PERF_RECORD_LOST lost 5\n\
+         p 7 [001] 1.000000: 250 cycles:\n\t10 f (/p)\n\
+         \tp     7 [001]     1.500000: PERF_RECORD_COMM: p:7/7\n\
+         p 7 [001] 2.000000: 250 cycles:\n\t10 f (/p)\n\n",
+        "line 1: perf lost samples: lost 5\n\
+         <p> -/7 1 1000000000 250 cycles\n  10 f - /p\n\
+         <p> -/7 1 2000000000 250 cycles\n  10 f - /p\n",
+    );
+}

@@ -17,6 +17,7 @@ mod grammar;
 mod lines;
 mod model;
 mod parse;
+mod recognise;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub use model::{
     descriptor, program, socket,
 };
 pub use parse::Decoder;
+pub use recognise::{is_line, is_table};
 pub use totals::{NameTotals, Totals};
 
 /// File name in the capture's folder.

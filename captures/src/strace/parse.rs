@@ -343,10 +343,11 @@ impl State {
                 return self.open.remove(&key);
             }
         }
-        if !name.starts_with("execve") {
+        // Without a pid it is the last process left, whichever that is; an `execve` was called by
+        // another thread of the process, and strace was told to be quiet.
+        if tid.is_some() && !name.starts_with("execve") {
             return None;
         }
-        // It was called by another thread of the process, and strace was told to be quiet.
         let mut callers = self.open.iter().filter(|(_, open)| open.name == name);
         let only = callers.next().map(|(key, _)| *key).filter(|_| callers.next().is_none());
         self.open.remove(&only?)

@@ -35,7 +35,8 @@ impl Table {
     /// The table that this line is the header of.
     pub(super) fn of_header(line: &[u8]) -> Option<Self> {
         let line = line.trim_ascii();
-        if !line.ends_with(b"syscall") && !line.starts_with(b"% time") {
+        let begins = line.starts_with(b"% time") || line.starts_with(b"syscall ");
+        if !begins && !line.ends_with(b"syscall") {
             return None;
         }
         let words: Vec<&str> = std::str::from_utf8(line).ok()?.split_ascii_whitespace().collect();

@@ -213,6 +213,29 @@ fn what_is_missing_is_said_once() {
 }
 
 #[test]
+fn the_last_process_left_has_no_pid_but_goes_on_with_its_call() {
+    check(
+        "[pid 7] wait4(-1,  <unfinished ...>\n[pid 8] +++ exited with 0 +++\n\
+         <... wait4 resumed>NULL, 0, NULL) = 8\ngetpid() = 7\n",
+        "exit Some(0) None false\nwait4(-1, NULL, 0, NULL) 8\ngetpid() 7\n",
+    );
+}
+
+#[test]
+fn a_table_can_have_any_columns() {
+    check(
+        "syscall              calls    errors     seconds  longest\n\
+         ---------------- --------- --------- ----------- --------\n\
+         read                     7              0.000010 0.000004\n\
+         access                   2         2    0.000005 0.000003\n\
+         ---------------- --------- --------- ----------- --------\n\
+         total                    9         2    0.000015 0.000004\n",
+        "row read 7 0 Some(Nanos(10000))\nrow access 2 2 Some(Nanos(5000))\n\
+         row total 9 2 Some(Nanos(15000))\n",
+    );
+}
+
+#[test]
 fn signals_exits_stacks_and_tables_are_read() {
     check(
         "7 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---\n\
