@@ -71,3 +71,14 @@ fn no_cut_or_flipped_bit_breaks_anything() {
     cuts(TRACE.as_bytes(), |prefix| drop(read(prefix)));
     flips(TRACE.as_bytes(), 2_000, |broken| drop(read(broken)));
 }
+
+#[test]
+fn what_go_itself_printed_is_read() {
+    let summary = summary(include_str!("../../fixtures/gctrace/hold.txt"));
+    assert_eq!((summary.collections, summary.forced, summary.problems.len()), (5, 1, 0));
+    assert_eq!(summary.longest_pause, Nanos(25_000_000));
+    assert_eq!(summary.largest_heap, 16 << 20);
+    // From 3.032 s to 3.209 s: four collections later, and 59.176 ms of stops in the first four.
+    assert!((summary.per_second().unwrap() - 4.0 / 0.177).abs() < 1e-9);
+    assert_eq!(summary.stopped, Nanos(59_176_000));
+}

@@ -150,3 +150,28 @@ fn a_cut_gzip_is_said_to_be_cut() {
     assert_eq!(parsed.records, []);
     assert!(parsed.problems[0].message.contains("cut"), "{:?}", parsed.problems);
 }
+
+#[test]
+fn profiles_of_go_have_the_sums_that_its_own_tool_prints() {
+    let cpu = read(include_bytes!("../../fixtures/pprof/cpu.pprof"));
+    assert_eq!(cpu.problems, []);
+    let cpu = &cpu.records[0];
+    assert_eq!(cpu.totals, [52, 520_000_000]);
+    assert_eq!(cpu.time_of(0), Some(Nanos(520_000_000)));
+    let of = |name: &str| cpu.functions.iter().find(|of| of.name == name).unwrap();
+    assert_eq!(of("main.burn").inclusive, [52, 520_000_000]);
+    assert_eq!(of("main.main").own, [0, 0]);
+    let heap = read(include_bytes!("../../fixtures/pprof/heap.pprof"));
+    assert_eq!(heap.problems, []);
+    assert_eq!(heap.records[0].totals, [507, 18_509_423, 502, 16_699_728]);
+    // Bytes of heap are no time, whatever the period.
+    assert!((0..4).all(|index| heap.records[0].time_of(index).is_none()));
+}
+
+#[test]
+fn the_text_of_a_heap_from_before_protobuf_is_refused_in_words() {
+    let text = include_bytes!("../../fixtures/pprof/heap.txt");
+    assert_eq!(old_form(text), Some("a heap profile in text"));
+    let parsed = read(text);
+    assert!(parsed.records.is_empty() && parsed.problems.len() == 1, "{:?}", parsed.problems);
+}
