@@ -27,18 +27,41 @@ pub enum Metric {
     PostgresErrors,
     /// New connections.
     PostgresConnects,
+    /// Connections, those that were open before the capture among them; label `encryption`:
+    /// `accepted`, `refused`.
+    PostgresConnections,
+    /// Connections that only cancel what another one runs.
+    PostgresCancels,
+    /// NoticeResponse messages.
+    PostgresNotices,
+    /// NotificationResponse messages.
+    PostgresNotifications,
     /// Parse messages.
     PostgresParses,
     /// Commands, those of connection set-up apart.
     RedisCommands,
     /// Busy periods of owed replies.
     RedisFlights,
+    /// Commands with which client libraries open a connection.
+    RedisSetUpCommands,
+    /// Replies that are errors; label `of`: `set-up` for those to set-up commands.
+    RedisErrors,
+    /// Replies that are null.
+    RedisNulls,
+    /// Messages from the server that answer nothing (RESP3).
+    RedisPushes,
     /// Bytes of protocol from client to server.
     RedisBytesSent,
     /// Bytes of protocol from server to client.
     RedisBytesReceived,
-    /// HTTP responses seen on the wire.
+    /// HTTP requests seen on the wire.
+    HttpRequests,
+    /// HTTP responses seen on the wire; label `status`.
     HttpResponses,
+    /// Interim responses (100, 103): the final one follows.
+    HttpInterim,
+    /// Bytes of bodies that were not captured.
+    HttpMissingBytes,
     /// Bytes of HTTP from client to server.
     HttpBytesSent,
     /// Bytes of HTTP from server to client.
@@ -55,6 +78,13 @@ pub enum Metric {
     Syscalls,
     /// Failed system calls; labels `name`, `errno`.
     SyscallErrors,
+    /// Time in system calls, waits included; label `name`.
+    SyscallTime,
+    /// Bytes that reading and writing calls returned; label `name`.
+    SyscallBytes,
+    /// System calls without an end; labels `name` and `why`: `never returns`, `detached`,
+    /// `unfinished`.
+    SyscallUnreturned,
     /// Context switches; labels `kind`: `voluntary`, `involuntary`, and `process`.
     ContextSwitches,
     /// CPU time; label `process`.
@@ -227,11 +257,22 @@ impl Metric {
             Self::PostgresBytesReceived => ("postgres.bytes_received", "By", Exact),
             Self::PostgresErrors => ("postgres.errors", "1", Exact),
             Self::PostgresConnects => ("postgres.connects", "1", Exact),
+            Self::PostgresConnections => ("postgres.connections", "1", Exact),
+            Self::PostgresCancels => ("postgres.cancels", "1", Exact),
+            Self::PostgresNotices => ("postgres.notices", "1", Exact),
+            Self::PostgresNotifications => ("postgres.notifications", "1", Exact),
             Self::PostgresParses => ("postgres.parses", "1", Exact),
             Self::RedisCommands => ("redis.commands", "1", Exact),
             Self::RedisFlights => ("redis.flights", "1", Exact),
+            Self::RedisSetUpCommands => ("redis.set_up_commands", "1", Exact),
+            Self::RedisErrors => ("redis.errors", "1", Exact),
+            Self::RedisNulls => ("redis.nulls", "1", Exact),
+            Self::RedisPushes => ("redis.pushes", "1", Exact),
             Self::RedisBytesSent => ("redis.bytes_sent", "By", Exact),
             Self::RedisBytesReceived => ("redis.bytes_received", "By", Exact),
+            Self::HttpRequests => ("http.requests", "1", Exact),
+            Self::HttpInterim => ("http.interim", "1", Exact),
+            Self::HttpMissingBytes => ("http.missing_bytes", "By", Exact),
             Self::HttpResponses => ("http.responses", "1", Exact),
             Self::HttpBytesSent => ("http.bytes_sent", "By", Exact),
             Self::HttpBytesReceived => ("http.bytes_received", "By", Exact),
@@ -241,6 +282,9 @@ impl Metric {
             Self::PhaseAfter => ("phase.after", "s", Noisy),
             Self::Syscalls => ("syscalls", "1", Noisy),
             Self::SyscallErrors => ("syscalls.errors", "1", Noisy),
+            Self::SyscallTime => ("syscalls.time", "s", Noisy),
+            Self::SyscallBytes => ("syscalls.bytes", "By", Noisy),
+            Self::SyscallUnreturned => ("syscalls.unreturned", "1", Noisy),
             Self::ContextSwitches => ("context_switches", "1", Noisy),
             Self::CpuTime => ("cpu.time", "s", Noisy),
             Self::CpuPhase => ("cpu.phase", "s", Sampled),

@@ -3,6 +3,7 @@
 pub mod allocations;
 pub mod cpu;
 pub mod foreign;
+mod programs;
 pub mod strace;
 pub mod syscalls;
 pub mod usage;

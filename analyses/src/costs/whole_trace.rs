@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use assay_captures::parsed::{Problem, Sink};
-use assay_captures::strace::{Call, NameTotals, Record, Stamp, Totals};
+use assay_captures::strace::{Call, NameTotals, Outcome, Record, Stamp, Totals};
 use assay_captures::units::Span;
 
 use super::foreign::View;
+use super::programs::Programs;
 use crate::cost::{Amount, Cost};
 use crate::metric::Metric;
 
@@ -17,6 +18,9 @@ pub struct TraceFold {
     pub totals: Totals,
     /// Name → error → how often.
     errors: HashMap<String, HashMap<String, u64>>,
+    /// Name → bytes that it returned.
+    bytes: HashMap<String, u64>,
+    programs: Programs,
     span: Option<Span>,
     /// Calls outside the span.
     pub outside: u64,
@@ -63,6 +67,44 @@ impl TraceFold {
             let cost = view.count(Metric::SyscallErrors, count as f64);
             costs.push(cost.with("name", name).with("errno", errno));
         }
+        costs.extend(self.more(view, &names));
+        costs
+    }
+
+    /// Times, bytes, calls without an end, and which program called.
+    fn more(&self, view: &View, names: &BTreeMap<&str, NameTotals>) -> Vec<Cost> {
+        let mut costs = Vec::new();
+        let all = self.totals.all();
+        if all.timed > 0 {
+            let time = |of: &NameTotals| of.time.seconds();
+            let mut by_name: Vec<_> = names.iter().filter(|(_, of)| of.timed > 0).collect();
+            by_name.sort_by_key(|(_, of)| std::cmp::Reverse(of.time.0));
+            costs.push(view.count(Metric::SyscallTime, time(&all)));
+            costs.extend(
+                by_name.into_iter().take(view.top).map(|(name, of)| {
+                    view.count(Metric::SyscallTime, time(of)).with("name", *name)
+                }),
+            );
+        }
+        let mut bytes: Vec<_> = self.bytes.iter().filter(|&(_, &sum)| sum > 0).collect();
+        bytes.sort_by(|one, other| other.1.cmp(one.1).then(one.0.cmp(other.0)));
+        costs.extend(
+            bytes.into_iter().take(view.top).map(|(name, &sum)| {
+                view.count(Metric::SyscallBytes, sum as f64).with("name", name)
+            }),
+        );
+        for (why, count) in [
+            ("never returns", (|of| of.never) as fn(&NameTotals) -> u64),
+            ("detached", |of| of.detached),
+            ("unfinished", |of| of.unfinished),
+        ] {
+            let of_kind = names.iter().filter(|(_, of)| count(of) > 0);
+            costs.extend(of_kind.map(|(name, of)| {
+                let cost = view.count(Metric::SyscallUnreturned, count(of) as f64);
+                cost.with("name", *name).with("why", why)
+            }));
+        }
+        costs.extend(self.programs.costs(view));
         costs
     }
 
@@ -73,7 +115,20 @@ impl TraceFold {
         };
         let mut costs = counts(view, Metric::Syscalls, &of(|totals| totals.calls));
         costs.extend(counts(view, Metric::SyscallErrors, &of(|totals| totals.errors)));
+        let mut rows: Vec<_> = rows.iter().filter(|(_, totals)| totals.time.0 > 0).collect();
+        rows.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.time.0));
+        costs.extend(rows.into_iter().take(view.top).map(|(name, totals)| {
+            let cost = view.count(Metric::SyscallTime, totals.time.seconds());
+            cost.with("name", name).doubted("CPU time of the kernel, unless -w was given")
+        }));
         costs
+    }
+
+    /// How many calls there are, in which time.
+    #[must_use]
+    pub fn about(&self) -> Option<String> {
+        let all = self.totals.all();
+        (begun(&all) > 0).then(|| self.period(&all))
     }
 
     /// What limits the counts, one sentence each.
@@ -81,9 +136,6 @@ impl TraceFold {
     pub fn notes(&self) -> Vec<String> {
         let all = self.totals.all();
         let mut notes = Vec::new();
-        if begun(&all) > 0 {
-            notes.push(self.period(&all));
-        }
         if self.outside > 0 {
             notes.push(format!("{} calls were entered outside the span", self.outside));
         }
@@ -98,8 +150,8 @@ impl TraceFold {
         }
         if !self.totals.table.is_empty() {
             notes.push(
-                "the times of a table of -c are CPU time of the kernel, unless -w was given; \
-                 the table does not say, so none is shown"
+                "the times of a table of -c are CPU time of the kernel, not time waited, unless \
+                 -w was given; the table does not say"
                     .into(),
             );
             let tabled: u64 = self.totals.table.values().map(|totals| totals.calls).sum();
@@ -129,6 +181,20 @@ impl TraceFold {
             ));
         }
         text
+    }
+
+    fn returned(&mut self, call: &Call<'_>) {
+        let Outcome::Returned { value, errno: None, .. } = call.outcome else { return };
+        let Ok(value) = u64::try_from(value) else { return };
+        if !moves_bytes(call.name) {
+            return;
+        }
+        match self.bytes.get_mut(call.name) {
+            Some(sum) => *sum = sum.saturating_add(value),
+            None => {
+                self.bytes.insert(call.name.to_owned(), value);
+            }
+        }
     }
 
     fn error(&mut self, call: &Call<'_>) {
@@ -162,6 +228,8 @@ impl Sink<Record<'_>> for TraceFold {
                 }
             }
             self.error(call);
+            self.returned(call);
+            self.programs.call(call);
         }
         self.totals.record(record);
     }
@@ -169,6 +237,33 @@ impl Sink<Record<'_>> for TraceFold {
     fn problem(&mut self, problem: Problem) {
         self.totals.problem(problem);
     }
+}
+
+/// Calls whose value is a number of bytes.
+fn moves_bytes(name: &str) -> bool {
+    matches!(
+        name,
+        "read"
+            | "write"
+            | "pread64"
+            | "pwrite64"
+            | "readv"
+            | "writev"
+            | "preadv"
+            | "pwritev"
+            | "preadv2"
+            | "pwritev2"
+            | "recv"
+            | "send"
+            | "recvfrom"
+            | "sendto"
+            | "recvmsg"
+            | "sendmsg"
+            | "sendfile"
+            | "sendfile64"
+            | "splice"
+            | "copy_file_range"
+    )
 }
 
 fn begun(totals: &NameTotals) -> u64 {
@@ -239,7 +334,8 @@ mod tests {
             TRACE,
             None,
             "syscalls  3\nsyscalls read 2\nsyscalls exit_group 1\nsyscalls.errors  1\n\
-             syscalls.errors EAGAIN read 1\n",
+             syscalls.errors EAGAIN read 1\nsyscalls.time  0.2\nsyscalls.time read 0.2\n\
+             syscalls.unreturned exit_group never returns 1\n",
         );
     }
 
@@ -248,7 +344,8 @@ mod tests {
         check(
             TRACE,
             Some((1_700_000_011, 1_700_000_012)),
-            "syscalls  1\nsyscalls read 1\nsyscalls.errors  0\n",
+            "syscalls  1\nsyscalls read 1\nsyscalls.errors  0\nsyscalls.time  0.1\n\
+             syscalls.time read 0.1\n",
         );
         check(
             "7 12:00:00 getpid() = 7\n",
@@ -269,7 +366,34 @@ mod tests {
              100.00    0.000100          25         4         2 total\n",
             None,
             "syscalls  4\nsyscalls access 3\nsyscalls execve 1\nsyscalls.errors  2\n\
-             syscalls.errors access 2\n",
+             syscalls.errors access 2\nsyscalls.time access 0.00006\n\
+             syscalls.time execve 0.00004\n",
+        );
+    }
+
+    #[test]
+    fn bytes_are_counted_where_a_call_returns_them() {
+        check(
+            "7 write(1, \"ab\", 2) = 2\n7 write(1, \"\", 1) = -1 EPIPE (Broken pipe)\n",
+            None,
+            "syscalls  2\nsyscalls write 2\nsyscalls.errors  1\nsyscalls.errors EPIPE write 1\n\
+             syscalls.bytes write 2\n",
+        );
+    }
+
+    #[test]
+    fn each_program_has_its_own_calls_and_children_have_their_parents() {
+        check(
+            "7 execve(\"./a\", [\"a\"], 0x1) = 0\n7 read(3, \"\", 1) = 0\n7 fork() = 8\n\
+             8 read(3, \"\", 1) = 0\n8 execve(\"./b\", [\"b\"], 0x1) = 0\n8 getpid() = 8\n\
+             7 read(3, \"\", 1) = 0\n",
+            None,
+            "syscalls  7\nsyscalls read 3\nsyscalls execve 2\nsyscalls fork 1\n\
+             syscalls getpid 1\nsyscalls.errors  0\nsyscalls ./a 5\n\
+             syscalls read ./a 3\nsyscalls execve ./a 1\nsyscalls fork ./a 1\n\
+             syscalls ./b 1\nsyscalls getpid ./b 1\n\
+             syscalls (before the first execve) 1\n\
+             syscalls execve (before the first execve) 1\n",
         );
     }
 }

@@ -7,9 +7,12 @@
 
 mod books;
 mod counts;
+mod details;
 mod fold;
 mod integrity;
 mod loaded;
+#[cfg(test)]
+mod properties;
 mod protocols;
 mod request;
 mod serial;
@@ -18,6 +21,7 @@ mod statements;
 mod tests;
 
 pub use counts::{Count, Counts};
+pub use details::{Details, conclusions, details};
 pub use fold::{WireFold, WirePorts};
 pub use integrity::{Integrity, Protocol};
 pub use loaded::WireOutcome;

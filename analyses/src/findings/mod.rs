@@ -73,7 +73,7 @@ fn count(value: f64) -> String {
 }
 
 /// An SQL text in quotes, cut where it gets too long for a sentence.
-fn quoted(sql: &str) -> String {
+pub(crate) fn quoted(sql: &str) -> String {
     const MOST: usize = 120;
     let mut text: String = sql.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((cut, _)) = text.char_indices().nth(MOST) {

@@ -4,9 +4,11 @@ use assay_captures::tcp::{Connection, Side};
 use assay_captures::units::{Moment, Span};
 
 use super::counts::{Count, Counts};
+use super::details::Details;
 use super::integrity::{Faults, Protocol};
 use super::statements::{StatementId, Tally};
 use crate::attribute::{Ledger, Owner, Windows};
+use crate::metric::Metric;
 use crate::trips::postgres::{Answered, Fact, FactSink};
 use crate::trips::{Service, Trip, redis};
 
@@ -16,6 +18,7 @@ pub(super) struct Books {
     pub(super) ledger: Ledger<Counts>,
     pub(super) tallies: Vec<Tally>,
     pub(super) faults: Faults,
+    pub(super) details: Details,
     /// Trips and responses by window, where single requests are told apart.
     pub(super) slots: Option<Vec<SlotTrace>>,
 }
@@ -37,6 +40,7 @@ impl Books {
             ledger: Ledger::new(spans.len()),
             tallies: Vec::new(),
             faults: Faults::default(),
+            details: Details::default(),
             slots: keeps_trips.then(|| vec![SlotTrace::default(); spans.len()]),
         }
     }
@@ -48,6 +52,13 @@ impl Books {
     pub(super) fn charge(&mut self, moment: Moment, count: Count, more: u64) {
         let owner = self.windows.owner(moment);
         self.ledger.charge(owner, |counts| counts.add(count, more));
+    }
+
+    /// Notes something that no cost of a run is made of, if it fell into a window.
+    pub(super) fn detail(&mut self, moment: Moment, post: impl FnOnce(&mut Details)) {
+        if let Owner::Window(_) = self.windows.owner(moment) {
+            post(&mut self.details);
+        }
     }
 
     pub(super) fn bytes(&mut self, protocol: Protocol, from: Side, moment: Moment, bytes: u64) {
@@ -75,6 +86,7 @@ impl Books {
 
     pub(super) fn request(&mut self, moment: Moment) {
         self.charge(moment, Count::HttpRequests, 1);
+        self.detail(moment, |details| details.add(Metric::HttpRequests, 1));
         if let Some(slot) = self.slot(moment) {
             slot.request.get_or_insert(moment);
         }
@@ -97,6 +109,12 @@ impl Books {
     /// Charges a trip to the window that it began in.
     fn trip(&mut self, trip: Trip) {
         let owner = self.windows.owner(trip.start);
+        if !trip.set_up {
+            let wait = trip.end.since(trip.start).unwrap_or_default().0;
+            self.detail(trip.start, |details| {
+                details.add_for(Metric::Wait, "on", trip.service.word(), wait);
+            });
+        }
         self.ledger.charge(owner, |counts| match (trip.service, trip.set_up) {
             (Service::Postgres, true) => counts.add(Count::SetUpFlights, 1),
             (Service::Postgres, false) => {
@@ -119,13 +137,19 @@ impl Books {
         match fact {
             redis::Fact::Command { moment, set_up: true } => {
                 self.charge(moment, Count::RedisSetUp, 1);
+                self.detail(moment, |details| details.add(Metric::RedisSetUpCommands, 1));
             }
             redis::Fact::Command { moment, set_up: false } => {
                 self.charge(moment, Count::RedisCommands, 1);
             }
-            redis::Fact::Error { set_up: true, .. } => {}
-            redis::Fact::Error { moment, set_up: false } => {
-                self.charge(moment, Count::RedisErrors, 1);
+            redis::Fact::Error { moment, set_up } => {
+                self.charge(moment, Count::RedisErrors, u64::from(!set_up));
+                self.detail(moment, |details| {
+                    details.add(Metric::RedisErrors, 1);
+                    if set_up {
+                        details.add_for(Metric::RedisErrors, "of", "set-up", 1);
+                    }
+                });
             }
             redis::Fact::Flight(trip) => self.trip(trip),
             redis::Fact::Lost { moment } => {

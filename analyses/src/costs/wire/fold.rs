@@ -70,6 +70,7 @@ pub struct WireFold {
     drops: HashMap<u32, u64>,
     drops_between: u64,
     problems: Vec<String>,
+    foreign: bool,
     last: Option<usize>,
 }
 
@@ -89,6 +90,15 @@ impl WireFold {
     pub fn new(windows: &[Window], ports: WirePorts) -> Self {
         let spans: Vec<_> = windows.iter().map(|window| window.span).collect();
         Self::with(&spans, windows.to_vec(), Vec::new(), ports)
+    }
+
+    /// Counts what a file from elsewhere holds in a span, whole or in part; `requests` is 0 where
+    /// nobody counted them.
+    #[must_use]
+    pub fn foreign(span: Span, requests: u64, ports: WirePorts) -> Self {
+        let mut fold = Self::new(&[Window { span, requests }], ports);
+        fold.foreign = true;
+        fold
     }
 
     /// Counts by the slots of a serial lap: each request by itself.
@@ -114,6 +124,7 @@ impl WireFold {
             drops: HashMap::new(),
             drops_between: 0,
             problems: Vec::new(),
+            foreign: false,
             last: None,
         }
     }
@@ -145,6 +156,7 @@ impl WireFold {
             problems: std::mem::take(&mut self.problems),
             responses: books.ledger.windows().iter().map(|c| c.get(Count::HttpResponses)).sum(),
             requests: self.windows.iter().map(|window| window.requests).sum::<u64>() + slots,
+            foreign: self.foreign.then(|| books.details.connections.clone()),
             // Half of all segments with payload are copies then; retransmissions are far fewer.
             frames_twice: streams.copies > 0 && streams.copies * 5 > streams.carrying * 2,
         }

@@ -50,6 +50,9 @@ pub struct Integrity {
     pub requests: u64,
     /// Whether frames were captured twice: each segment came again, with nothing new.
     pub frames_twice: bool,
+    /// Of a file that came from elsewhere: connections by protocol. There a part that could be
+    /// read is a lower bound; of a run it is nothing.
+    pub foreign: Option<BTreeMap<Protocol, u64>>,
 }
 
 /// Faults that can change a count. A connection that was open before the capture cannot: windows
@@ -82,6 +85,16 @@ impl Integrity {
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
+    /// Whether a file from elsewhere has connections of a protocol that could be read.
+    #[must_use]
+    pub fn keeps_a_part(&self, protocol: Protocol) -> bool {
+        let of = |fault| self.faults.get(&(protocol, fault)).copied().unwrap_or(0);
+        self.foreign
+            .as_ref()
+            .and_then(|all| all.get(&protocol))
+            .is_some_and(|&connections| connections > of("encrypted") + of("http/2"))
+    }
+
     /// Why a protocol's counts are lower bounds; `None` if they are not.
     #[must_use]
     pub fn partial(&self, protocol: Protocol) -> Option<String> {
@@ -103,6 +116,12 @@ impl Integrity {
                     protocol.word()
                 ));
             }
+        }
+        if let Some(upgraded) = self.faults.get(&(Protocol::Http, "upgraded")) {
+            notes.push(format!(
+                "http: {upgraded} connections went over to another protocol (WebSocket, HTTP/2, a \
+                 tunnel), which is not read"
+            ));
         }
         if self.frames_twice {
             notes.push("each frame was captured twice; copies are not counted".to_owned());

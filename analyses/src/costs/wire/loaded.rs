@@ -1,6 +1,7 @@
 //! Costs under load: totals in the windows, divided by their requests.
 
 use super::counts::{Count, Counts};
+use super::details::Details;
 use super::fold::Parts;
 use super::integrity::{Integrity, Protocol};
 use super::statements::StatementCost;
@@ -21,6 +22,10 @@ pub struct WireOutcome {
     pub statements: Vec<StatementCost>,
     /// Responses seen inside the windows.
     pub responses_on_wire: u64,
+    /// What the costs are divided by; `None` where it is not known.
+    pub requests: Option<u64>,
+    /// What else the windows hold.
+    pub details: Details,
     /// Everything inside the windows.
     pub totals: Counts,
     /// Everything outside of them.
@@ -91,6 +96,8 @@ pub(super) fn loaded(
         costs,
         statements: parts.statements.costs(&parts.books.tallies, requests),
         responses_on_wire: responses,
+        requests,
+        details: parts.books.details.clone(),
         nobody: *ledger.nobody(),
         totals,
         integrity,
@@ -100,10 +107,14 @@ pub(super) fn loaded(
 impl Integrity {
     /// The amount, unless what is missing can change it.
     pub(super) fn guard(&self, protocol: Protocol, amount: Amount) -> Amount {
+        let mut partial = self.partial(protocol);
         if let Some(reason) = self.against(protocol) {
-            return Amount::NotMeasured(reason);
+            if !self.keeps_a_part(protocol) {
+                return Amount::NotMeasured(reason);
+            }
+            partial = Some(reason);
         }
-        match (amount, self.partial(protocol)) {
+        match (amount, partial) {
             (Amount::Measured(figure), Some(reason)) => Amount::LowerBound(figure, reason),
             (amount, _) => amount,
         }

@@ -11,6 +11,7 @@ use super::counts::Count;
 use super::fold::WirePorts;
 use super::integrity::Protocol;
 use super::statements::Statements;
+use crate::metric::Metric;
 use crate::trips;
 
 /// Chunks after which a connection that was open before the capture stays unrecognised.
@@ -22,6 +23,8 @@ pub(super) struct Talk {
     connection: Connection,
     server: Endpoint,
     from_start: bool,
+    /// Whether it stands among the connections of its protocol.
+    counted: bool,
     spoken: Spoken,
 }
 
@@ -41,8 +44,8 @@ impl Talk {
         from_start: bool,
         ports: &WirePorts,
     ) -> Self {
-        let mut talk =
-            Self { connection, server, from_start, spoken: Spoken::Unknown { chances: CHANCES } };
+        let spoken = Spoken::Unknown { chances: CHANCES };
+        let mut talk = Self { connection, server, from_start, counted: false, spoken };
         match ports.protocol(server.port) {
             Some(protocol) => talk.speaks(protocol),
             None if ports.is_empty() => {}
@@ -90,12 +93,19 @@ impl Talk {
             let left = *chances;
             match recognise(from, bytes, self.server.port, self.from_start) {
                 Some(protocol) => self.speaks(protocol),
+                None if is_tls(bytes) => {
+                    books.detail(moment, |details| details.encrypted += 1);
+                    self.spoken = Spoken::Ignored;
+                }
                 None if left == 0 || self.from_start => self.spoken = Spoken::Ignored,
                 None => {}
             }
         }
         let Some(protocol) = self.protocol() else { return };
         let connection = self.connection;
+        if !std::mem::replace(&mut self.counted, true) {
+            books.detail(moment, |of| *of.connections.entry(protocol).or_default() += 1);
+        }
         if !self.from_start {
             books.fault(protocol, "joined", connection, moment);
         }
@@ -193,14 +203,30 @@ fn recognise(from: Side, bytes: &[u8], port: u16, from_start: bool) -> Option<Pr
     }
 }
 
+/// A TLS record: a handshake, or data of a connection that was open before the capture.
+fn is_tls(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x16 | 0x17, 3, 0..=4, _, _, ..])
+}
+
 fn http_message(message: &http::Message<'_>, connection: Connection, books: &mut Books) {
     let moment = message.moment;
     let fault = match message.said {
         http::Said::Request { .. } => return books.request(moment),
         http::Said::ResponseEnd => return books.response(moment),
-        http::Said::RequestEnd | http::Said::Response { .. } | http::Said::Interim { .. } => return,
+        http::Said::RequestEnd => return,
+        http::Said::Response { status } => {
+            let status = status.to_string();
+            let responses = Metric::HttpResponses;
+            return books.detail(moment, |of| of.add_for(responses, "status", &status, 1));
+        }
+        http::Said::Interim { .. } => {
+            return books.detail(moment, |details| details.add(Metric::HttpInterim, 1));
+        }
         http::Said::Fault(fault) => fault,
     };
+    if let http::Fault::HoleInBody(_, bytes) = fault {
+        books.detail(moment, |details| details.add(Metric::HttpMissingBytes, bytes));
+    }
     let word = match fault {
         http::Fault::Encrypted => "encrypted",
         http::Fault::Http2 => "http/2",
@@ -226,6 +252,20 @@ fn postgres_message(
         Body::Frontend(Frontend::Parse { .. }) => books.charge(moment, Count::Parses, 1),
         Body::Backend(Backend::DataRow) => books.charge(moment, Count::Rows, 1),
         Body::Backend(Backend::Error { .. }) => books.charge(moment, Count::PostgresErrors, 1),
+        Body::Backend(Backend::Notice) => {
+            books.detail(moment, |details| details.add(Metric::PostgresNotices, 1));
+        }
+        Body::Backend(Backend::Notification) => {
+            books.detail(moment, |details| details.add(Metric::PostgresNotifications, 1));
+        }
+        Body::Backend(Backend::Encryption(answer)) => {
+            let word = if answer == b'N' { "refused" } else { "accepted" };
+            let connections = Metric::PostgresConnections;
+            books.detail(moment, |of| of.add_for(connections, "encryption", word, 1));
+        }
+        Body::Frontend(Frontend::CancelRequest) => {
+            books.detail(moment, |details| details.add(Metric::PostgresCancels, 1));
+        }
         Body::Fault(fault) => {
             let word = match fault {
                 postgres::Fault::Encrypted => Some("encrypted"),
@@ -249,6 +289,7 @@ fn redis_message(
     session: &mut trips::redis::Session,
     books: &mut Books,
 ) {
+    redis_detail(message, books);
     if let redis::Said::Fault(fault) = message.said {
         let word = match fault {
             redis::Fault::Encrypted => Some("encrypted"),
@@ -261,4 +302,22 @@ fn redis_message(
         }
     }
     session.message(message, &mut |fact| books.redis(connection, fact));
+}
+
+fn redis_detail(message: &redis::Message<'_>, books: &mut Books) {
+    let moment = message.moment;
+    match message.said {
+        redis::Said::Command(command) => {
+            let name = String::from_utf8_lossy(command.name).to_ascii_uppercase();
+            let commands = Metric::RedisCommands;
+            books.detail(moment, |details| details.add_for(commands, "name", &name, 1));
+        }
+        redis::Said::Reply(reply) if reply.null => {
+            books.detail(moment, |details| details.add(Metric::RedisNulls, 1));
+        }
+        redis::Said::Push(_) => {
+            books.detail(moment, |details| details.add(Metric::RedisPushes, 1));
+        }
+        redis::Said::Reply(_) | redis::Said::Fault(_) => {}
+    }
 }
