@@ -202,14 +202,15 @@ pub struct DoctorArgs {
 /// What `inspect` takes.
 #[derive(Debug, Args)]
 pub struct InspectArgs {
-    /// pcap, pcapng, callgrind.out, DHAT JSON, pprof, perf script, GC trace, output of oha, k6,
-    /// wrk, hey, ab, vegeta; gzipped or not; - is standard input
+    /// pcap, pcapng, strace log or table, callgrind.out, DHAT JSON, pprof, perf script, folded
+    /// stacks, GC trace, output of oha, k6, wrk, hey, ab, vegeta; gzipped or not; - is standard
+    /// input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// How many functions to show
+    /// How many functions, statements, calls to show
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
     /// What is spoken on which port, such as pg=6543,http=8080,redis=6380 [default: by content]
@@ -218,10 +219,11 @@ pub struct InspectArgs {
     /// How many requests the files cover [default: HTTP responses in the capture]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
-    /// Only from here on: seconds since the Unix epoch, for files with a timeline
+    /// Only from here on: seconds by the file's own clock, which for packets, strace -ttt and our
+    /// captures is the Unix epoch's; a GC trace begins at 0
     #[arg(long, value_name = "SECONDS")]
     pub since: Option<f64>,
-    /// Only until here: seconds since the Unix epoch
+    /// Only until here
     #[arg(long, value_name = "SECONDS")]
     pub until: Option<f64>,
 }

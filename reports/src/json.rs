@@ -14,7 +14,7 @@ mod convert;
 mod inspection;
 pub mod model;
 
-pub use inspection::{Inspected, render_inspection};
+pub use inspection::{Inspected, Source, render_inspection};
 use serde::Serialize;
 
 use crate::report::Report;

@@ -4,6 +4,7 @@
 //! many responses there are), and answered with the same costs that a run of our own has.
 
 mod input;
+mod moments;
 mod ours;
 mod profiles;
 mod stacks;
@@ -11,16 +12,20 @@ mod text;
 mod traces;
 mod wire;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use assay_analyses::cost::{Amount, Origin};
 use assay_analyses::costs::foreign::View;
 use assay_analyses::costs::wire::WirePorts;
+use assay_captures::demangle::readable;
 use assay_captures::parsed::Problem;
 use assay_captures::recognise::Kind;
 use assay_captures::units::Span;
-use assay_reports::json::Inspected;
+use assay_reports::json::{Inspected, Source};
+
+use crate::commands::WrongUsage;
 
 pub use text::render;
 
@@ -47,7 +52,19 @@ pub fn inspect(question: &Question) -> Result<Inspected> {
     for path in &ours::expand(&question.files)? {
         let file = input::open(path)?;
         let name = path.display().to_string();
-        found.source.push((name.clone(), file.kind.name().to_owned()));
+        let holds = file.kind.name().to_owned();
+        found.source.push(Source { file: name.clone(), holds, about: Vec::new() });
+        if let Some(flaw) = &file.flaw {
+            found.problems.push(format!("{name}: {flaw}"));
+        }
+        if question.span.is_some() && !has_timeline(file.kind) {
+            let kind = file.kind.name();
+            let what = format!(
+                "{name}: {kind}: has no timeline, so --since and --until cannot cut it; leave \
+                 them out"
+            );
+            return Err(WrongUsage(what).into());
+        }
         match file.kind {
             Kind::Pcap | Kind::PcapNg => packets.push((name, file)),
             Kind::Strace if traces::thread(&name).is_some() => threads.push((name, file)),
@@ -58,10 +75,19 @@ pub fn inspect(question: &Question) -> Result<Inspected> {
         }
     }
     if !packets.is_empty() {
-        wire::inspect(&packets, question, &mut found)?;
+        wire::inspect(&mut packets, question, &mut found)?;
     }
     if !threads.is_empty() {
+        // Threads are numbered in the order of their start: parents before their children.
+        threads.sort_by_key(|(name, _)| traces::thread(name).map(|tid| tid.0));
         traces::inspect(&threads, question, &mut found)?;
+    }
+    for cost in &mut found.costs {
+        if let Some(function) = cost.labels.get_mut("function")
+            && let Cow::Owned(name) = readable(function)
+        {
+            *function = name;
+        }
     }
     Ok(found)
 }
@@ -74,25 +100,20 @@ pub fn is_measured(found: &Inspected) -> bool {
 
 fn one(name: &str, file: &input::Input, question: &Question, found: &mut Inspected) -> Result<()> {
     let view = View { origin: origin(name), requests: question.requests, top: question.top };
-    if question.span.is_some() {
-        let kind = file.kind.name();
-        found
-            .integrity
-            .push(format!("{name}: {kind}: read whole, whatever --since and --until say"));
-    }
+    let span = question.span;
     match file.kind {
         Kind::Callgrind => profiles::callgrind(name, file, &view, found)?,
         Kind::Dhat => profiles::dhat(name, file, &view, found)?,
         Kind::Pprof | Kind::PprofOld(_) => profiles::pprof(name, file, &view, found)?,
         Kind::LoadTool(_) => profiles::load(name, file, &view, found)?,
-        Kind::GcTrace => profiles::gctrace(name, file, &view, found)?,
-        Kind::PerfScript => stacks::perf_script(name, file, &view, found)?,
+        Kind::GcTrace => profiles::gctrace(name, file, &view, span, found)?,
+        Kind::PerfScript => stacks::perf_script(name, file, &view, span, found)?,
         Kind::Folded => stacks::folded(name, file, &view, found)?,
-        Kind::Usage => ours::usage(name, file, &view, found)?,
-        Kind::SyscallCounts => ours::syscalls(name, file, &view, found)?,
-        Kind::AllocationCounts => ours::allocations(name, file, &view, found)?,
-        Kind::RequestLog => ours::requests(name, file, &view, found)?,
-        Kind::Laps => ours::laps(name, file, &view, found)?,
+        Kind::Usage => ours::usage(name, file, &view, span, found)?,
+        Kind::SyscallCounts => ours::syscalls(name, file, &view, span, found)?,
+        Kind::AllocationCounts => ours::allocations(name, file, &view, span, found)?,
+        Kind::RequestLog => ours::requests(name, file, &view, span, found)?,
+        Kind::Laps => ours::laps(name, file, &view, span, found)?,
         Kind::Manifest => ours::record(name, file, found)?,
         Kind::Empty => found.problems.push(format!("{name}: the file is empty")),
         Kind::PerfData => found.problems.push(format!(
@@ -101,10 +122,34 @@ fn one(name: &str, file: &input::Input, question: &Question, found: &mut Inspect
         )),
         kind => {
             let what = kind.name();
-            found.problems.push(format!("{name}: {what}: assay inspect does not read it"));
+            found.problems.push(format!(
+                "{name}: {what}: assay inspect does not read it; assay inspect --help lists what \
+                 it reads"
+            ));
         }
     }
     Ok(())
+}
+
+/// Whether a part of it can be told by the clock.
+fn has_timeline(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Pcap
+            | Kind::PcapNg
+            | Kind::Strace
+            | Kind::PerfScript
+            | Kind::GcTrace
+            | Kind::Usage
+            | Kind::SyscallCounts
+            | Kind::AllocationCounts
+            | Kind::RequestLog
+            | Kind::Laps
+            // Those that a folder stands for, or that are refused for a better reason.
+            | Kind::Manifest
+            | Kind::Empty
+            | Kind::Unknown
+    )
 }
 
 /// Costs of a file belong to no subject and route.

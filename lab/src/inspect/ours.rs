@@ -6,10 +6,13 @@ use anyhow::{Context, Result};
 use assay_analyses::costs::foreign::View;
 use assay_analyses::costs::whole_file::{self, Ends, LapTotals, RequestTotals};
 use assay_captures::json_lines::Decoder;
+use assay_captures::lap::Lap;
 use assay_captures::manifest::{Manifest, Status};
-use assay_captures::parsed::Sink;
+use assay_captures::parsed::{Problem, Sink};
+use assay_captures::request_log::Slot;
 use assay_captures::run_dir;
 use assay_captures::run_record::RunRecord;
+use assay_captures::units::{Moment, Span};
 use assay_captures::{allocation_counts, bpf_counts, usage};
 use assay_reports::json::Inspected;
 use serde::de::DeserializeOwned;
@@ -55,15 +58,28 @@ fn is_plain(name: &str) -> bool {
     matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
 }
 
-pub(super) fn usage(name: &str, file: &Input, view: &View, found: &mut Inspected) -> Result<()> {
-    let ends: Ends<usage::Sample> = read(file)?;
+pub(super) fn usage(
+    name: &str,
+    file: &Input,
+    view: &View,
+    span: Option<Span>,
+    found: &mut Inspected,
+) -> Result<()> {
+    let ends: Ends<usage::Sample> = read(file, span, |sample: &usage::Sample| sample.moment)?;
     found.costs.extend(whole_file::usage(&ends, view));
     samples(name, &ends, found);
     Ok(())
 }
 
-pub(super) fn syscalls(name: &str, file: &Input, view: &View, found: &mut Inspected) -> Result<()> {
-    let ends: Ends<bpf_counts::Sample> = read(file)?;
+pub(super) fn syscalls(
+    name: &str,
+    file: &Input,
+    view: &View,
+    span: Option<Span>,
+    found: &mut Inspected,
+) -> Result<()> {
+    let ends: Ends<bpf_counts::Sample> =
+        read(file, span, |sample: &bpf_counts::Sample| sample.moment)?;
     found.costs.extend(whole_file::syscall_counts(&ends, view));
     samples(name, &ends, found);
     Ok(())
@@ -73,22 +89,31 @@ pub(super) fn allocations(
     name: &str,
     file: &Input,
     view: &View,
+    span: Option<Span>,
     found: &mut Inspected,
 ) -> Result<()> {
-    let ends: Ends<allocation_counts::Sample> = read(file)?;
+    let ends: Ends<allocation_counts::Sample> =
+        read(file, span, |sample: &allocation_counts::Sample| sample.moment)?;
     found.costs.extend(whole_file::allocation_counts(&ends, view));
     samples(name, &ends, found);
     Ok(())
 }
 
 fn samples<R>(name: &str, ends: &Ends<R>, found: &mut Inspected) {
-    let note = "the last less the first: what happened between requests is in it, too";
-    found.integrity.push(format!("{name}: {} samples; {note}", ends.records));
+    found.about(name, format!("{} samples", ends.records));
+    let note = "the last sample less the first: what happened between requests is in it, too";
+    found.integrity.push(format!("{name}: {note}"));
     problems(name, &ends.problems, found);
 }
 
-pub(super) fn requests(name: &str, file: &Input, view: &View, found: &mut Inspected) -> Result<()> {
-    let totals: RequestTotals = read(file)?;
+pub(super) fn requests(
+    name: &str,
+    file: &Input,
+    view: &View,
+    span: Option<Span>,
+    found: &mut Inspected,
+) -> Result<()> {
+    let totals: RequestTotals = read(file, span, |slot: &Slot| slot.start)?;
     let empty = totals.empty;
     found.integrity.push(format!("{name}: {empty} slots were left empty on purpose"));
     problems(name, &totals.problems, found);
@@ -96,18 +121,48 @@ pub(super) fn requests(name: &str, file: &Input, view: &View, found: &mut Inspec
     Ok(())
 }
 
-pub(super) fn laps(name: &str, file: &Input, view: &View, found: &mut Inspected) -> Result<()> {
-    let totals: LapTotals = read(file)?;
+pub(super) fn laps(
+    name: &str,
+    file: &Input,
+    view: &View,
+    span: Option<Span>,
+    found: &mut Inspected,
+) -> Result<()> {
+    let totals: LapTotals = read(file, span, |lap: &Lap| lap.span.start)?;
     found.costs.extend(totals.costs(view));
     problems(name, &totals.problems, found);
     Ok(())
 }
 
-fn read<R: DeserializeOwned, S: Sink<R> + Default>(file: &Input) -> Result<S> {
-    let (mut decoder, mut sink) = (Decoder::<R>::default(), S::default());
-    file.feed(|bytes| decoder.feed(bytes, &mut sink))?;
-    decoder.finish(&mut sink);
-    Ok(sink)
+fn read<R: DeserializeOwned, S: Sink<R> + Default>(
+    file: &Input,
+    span: Option<Span>,
+    moment: fn(&R) -> Moment,
+) -> Result<S> {
+    let mut decoder = Decoder::<R>::default();
+    let mut within = Within { sink: S::default(), span, moment };
+    file.feed(|bytes| decoder.feed(bytes, &mut within))?;
+    decoder.finish(&mut within);
+    Ok(within.sink)
+}
+
+/// Hands on what lies in a span.
+struct Within<S, R> {
+    sink: S,
+    span: Option<Span>,
+    moment: fn(&R) -> Moment,
+}
+
+impl<R, S: Sink<R>> Sink<R> for Within<S, R> {
+    fn record(&mut self, record: R) {
+        if self.span.is_none_or(|span| span.contains((self.moment)(&record))) {
+            self.sink.record(record);
+        }
+    }
+
+    fn problem(&mut self, problem: Problem) {
+        self.sink.problem(problem);
+    }
 }
 
 /// A manifest or a run record: no figures, but how complete the captures are.
@@ -122,7 +177,7 @@ pub(super) fn record(name: &str, file: &Input, found: &mut Inspected) -> Result<
         (Ok(manifest), _) => describe(name, &manifest, found),
         (_, Ok(record)) => {
             let (experiment, status) = (&record.experiment, word(record.status));
-            found.integrity.push(format!("{name}: a run of {experiment}, {status}"));
+            found.about(name, format!("a run of {experiment}, {status}"));
             let folder = Path::new(name).parent().unwrap_or(Path::new("."));
             let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
             found.problems.push(format!(
@@ -147,7 +202,7 @@ fn describe(name: &str, manifest: &Manifest, found: &mut Inspected) {
         format!("{:.3} s", window.length().seconds())
     });
     let (probe, status) = (&manifest.probe, word(manifest.status));
-    found.integrity.push(format!("{name}: {probe}{backend}, {status}, over {length}"));
+    found.about(name, format!("{probe}{backend}, {status}, over {length}"));
     let counts = manifest.integrity.iter().map(|(what, count)| format!("{what} {count}"));
     let counts = counts.collect::<Vec<_>>().join(", ");
     if !counts.is_empty() {

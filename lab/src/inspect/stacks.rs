@@ -8,6 +8,7 @@ use assay_analyses::costs::foreign::View;
 use assay_analyses::metric::{Kind, Metric};
 use assay_captures::parsed::{Problem, Sink};
 use assay_captures::perf_script::Sample;
+use assay_captures::units::{Moment, Nanos, Span};
 use assay_captures::{folded, perf_script};
 use assay_reports::json::Inspected;
 
@@ -21,9 +22,11 @@ pub(super) fn perf_script(
     name: &str,
     file: &Input,
     view: &View,
+    span: Option<Span>,
     found: &mut Inspected,
 ) -> Result<()> {
-    let (mut decoder, mut samples) = (perf_script::Decoder::default(), Samples::default());
+    let mut decoder = perf_script::Decoder::default();
+    let mut samples = Samples { span, ..Samples::default() };
     file.feed(|bytes| decoder.feed(bytes, &mut samples))?;
     decoder.finish(&mut samples);
     for (event, of) in &samples.events {
@@ -36,6 +39,18 @@ pub(super) fn perf_script(
             let (bare, all) = (of.bare, of.samples.count);
             found.integrity.push(format!("{name}: {shown}: {bare} of {all} samples have no stack"));
         }
+    }
+    if let Some((first, last)) = samples.times {
+        let text = format!(
+            "samples from {:.6} s on, over {:.6} s, by the recorder's own clock",
+            first.seconds(),
+            Nanos(last.0 - first.0).seconds()
+        );
+        found.about(name, text);
+    }
+    if samples.outside > 0 {
+        let outside = samples.outside;
+        found.integrity.push(format!("{name}: {outside} samples lie outside the span"));
     }
     problems(name, &samples.problems, found);
     Ok(())
@@ -51,6 +66,11 @@ fn unit(event: &str) -> &str {
 #[derive(Default)]
 struct Samples {
     events: BTreeMap<String, Event>,
+    span: Option<Span>,
+    /// Samples outside the span, or without a time.
+    outside: u64,
+    /// The first and the last within.
+    times: Option<(Nanos, Nanos)>,
     problems: Vec<Problem>,
 }
 
@@ -65,6 +85,16 @@ struct Event {
 
 impl Sink<Sample<'_>> for Samples {
     fn record(&mut self, sample: Sample<'_>) {
+        let within = |span: Span| sample.time.is_some_and(|at| span.contains(Moment(at.0)));
+        if !self.span.is_none_or(within) {
+            self.outside += 1;
+            return;
+        }
+        if let Some(at) = sample.time {
+            let (first, last) = self.times.get_or_insert((at, at));
+            *first = at.min(*first);
+            *last = at.max(*last);
+        }
         let event = match self.events.get_mut(sample.event) {
             Some(event) => event,
             None => self.events.entry(sample.event.to_owned()).or_default(),
@@ -95,7 +125,7 @@ pub(super) fn folded(name: &str, file: &Input, view: &View, found: &mut Inspecte
     found.costs.extend(stacks.now.costs("stacks", "1", view));
     let count = stacks.now.count;
     let unit = "the file does not say in which unit they are weighed";
-    found.integrity.push(format!("{name}: {count} stacks; {unit}"));
+    found.about(name, format!("{count} stacks; {unit}"));
     if stacks.open {
         let what = "the last line has no end: digits of its weight may be missing";
         found.integrity.push(format!("{name}: {what}"));

@@ -6,10 +6,11 @@ use anyhow::Result;
 use assay_analyses::costs::foreign::View;
 use assay_analyses::costs::whole_trace::TraceFold;
 use assay_captures::ids::Tid;
-use assay_captures::strace::Decoder;
+use assay_captures::strace::{Decoder, Stamp};
 use assay_reports::json::Inspected;
 
 use super::input::Input;
+use super::moments::utc;
 use super::{Question, origin, problems};
 
 /// The thread that a file of `-ff` is named after: `trace.1234`.
@@ -39,6 +40,13 @@ pub(super) fn inspect(
         totals.problem_count = 0;
     }
     let view = View { origin: origin(&name), requests: question.requests, top: question.top };
+    let first = files.first().map_or("", |(name, _)| name.as_str());
+    if let Some((Stamp::Unix(began), _)) = fold.totals.stamps {
+        found.about(first, format!("from {} on", utc(began)));
+    }
+    if let Some(about) = fold.about() {
+        found.about(first, about);
+    }
     found.costs.extend(fold.costs(&view));
     found.integrity.extend(fold.notes().into_iter().map(|note| format!("{name}: {note}")));
     Ok(())
