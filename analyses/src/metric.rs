@@ -145,7 +145,7 @@ pub enum Better {
 
 impl Metric {
     /// All of them, in the order above.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 58] = [
         Self::Throughput,
         Self::Latency,
         Self::PostgresExecutions,
@@ -158,12 +158,23 @@ impl Metric {
         Self::PostgresBytesReceived,
         Self::PostgresErrors,
         Self::PostgresConnects,
+        Self::PostgresConnections,
+        Self::PostgresCancels,
+        Self::PostgresNotices,
+        Self::PostgresNotifications,
         Self::PostgresParses,
         Self::RedisCommands,
         Self::RedisFlights,
+        Self::RedisSetUpCommands,
+        Self::RedisErrors,
+        Self::RedisNulls,
+        Self::RedisPushes,
         Self::RedisBytesSent,
         Self::RedisBytesReceived,
+        Self::HttpRequests,
         Self::HttpResponses,
+        Self::HttpInterim,
+        Self::HttpMissingBytes,
         Self::HttpBytesSent,
         Self::HttpBytesReceived,
         Self::Wait,
@@ -172,6 +183,9 @@ impl Metric {
         Self::PhaseAfter,
         Self::Syscalls,
         Self::SyscallErrors,
+        Self::SyscallTime,
+        Self::SyscallBytes,
+        Self::SyscallUnreturned,
         Self::ContextSwitches,
         Self::CpuTime,
         Self::CpuPhase,

@@ -29,7 +29,9 @@ pub(super) struct Programs {
 impl Programs {
     /// Charges a call to what its thread ran when it was entered.
     pub(super) fn call(&mut self, call: &Call<'_>) {
-        let at = self.running.get(&call.tid).copied().unwrap_or(0);
+        // While there is one process, strace prints no pid.
+        let known = self.running.get(&call.tid).or_else(|| self.running.get(&None));
+        let at = known.copied().unwrap_or(0);
         if self.calls.len() <= at {
             self.calls.resize_with(at + 1, HashMap::new);
         }

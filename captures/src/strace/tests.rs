@@ -332,3 +332,31 @@ fn a_very_long_line_costs_bounded_memory_and_keeps_its_result() {
     decoder.finish(&mut totals);
     assert_eq!((totals.names()["write"].calls, totals.problem_count), (1, 1));
 }
+
+#[test]
+fn what_strace_prints_with_unusual_options_is_read_whole() {
+    let read = |text: &[u8]| {
+        let (mut decoder, mut totals) = (Decoder::new(), Totals::default());
+        decoder.feed(text, &mut totals);
+        decoder.finish(&mut totals);
+        assert_eq!(totals.problem_count, 0, "{:?}", totals.problems);
+        totals
+    };
+    let begun = |text: &[u8]| {
+        let all = read(text).all();
+        (all.calls, all.never, all.unfinished)
+    };
+    let fixture = include_bytes!("../../fixtures/strace/clock-pointer-number.strace");
+    assert_eq!(begun(fixture), (29, 1, 0));
+    assert_eq!(begun(include_bytes!("../../fixtures/strace/two-clocks.strace")), (29, 1, 0));
+    assert_eq!(begun(include_bytes!("../../fixtures/strace/program-names.strace")), (107, 3, 0));
+    assert_eq!(begun(include_bytes!("../../fixtures/strace/last-process.strace")), (183, 3, 0));
+    let table = read(include_bytes!("../../fixtures/strace/chosen-columns.txt")).table;
+    assert_eq!(
+        table
+            .values()
+            .map(|row| (row.calls, row.errors))
+            .fold((0, 0), |sum, row| { (sum.0 + row.0, sum.1 + row.1) }),
+        (145, 19)
+    );
+}
