@@ -1,8 +1,5 @@
 //! Costs of files of which no laps are known: everything between the first record and the last.
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::BTreeMap;
 
 use assay_captures::lap::Lap;

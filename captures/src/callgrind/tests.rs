@@ -216,10 +216,3 @@ fn flipped_bits_break_nothing() {
         flips(fixture, 300, |broken| drop(read(broken).functions()));
     }
 }
-
-#[test]
-fn a_file_whose_lines_reach_the_sum_at_its_head_is_whole() {
-    let head = "creator: callgrind-3.22.0\nevents: Ir\nsummary: 16\nfn=main\n1 10\n";
-    assert!(!read(format!("{head}2 6\n").as_bytes()).is_cut());
-    assert!(read(head.as_bytes()).is_cut());
-}

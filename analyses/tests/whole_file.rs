@@ -1,10 +1,14 @@
 //! Samples, laps and logs in, costs out.
 
+use assay_analyses::cost::{Amount, Cost, Origin};
+use assay_analyses::costs::foreign::View;
+use assay_analyses::costs::whole_file::{
+    Ends, LapTotals, RequestTotals, allocation_counts, syscall_counts, usage,
+};
 use assay_captures::json_lines::Decoder;
+use assay_captures::parsed::Sink;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-
-use super::*;
 
 fn view() -> View {
     let text = String::new;
@@ -50,7 +54,7 @@ fn used(moment: u64, cpu: u64, voluntary: u64, exits: u64) -> Value {
 
 #[test]
 fn usage_is_the_last_sample_less_the_first() {
-    let ends: Ends<usage::Sample> =
+    let ends: Ends<assay_captures::usage::Sample> =
         read(&[used(1, 2_000_000_000, 5, 0), used(2, 9, 9, 0), used(3, 5_000_000_000, 25, 0)]);
     assert_eq!(ends.records, 3);
     assert_eq!(
@@ -66,7 +70,7 @@ fn usage_is_the_last_sample_less_the_first() {
 
 #[test]
 fn threads_that_have_exited_make_switches_lower_bounds() {
-    let ends: Ends<usage::Sample> = read(&[used(1, 1, 5, 0), used(3, 2, 25, 1)]);
+    let ends: Ends<assay_captures::usage::Sample> = read(&[used(1, 1, 5, 0), used(3, 2, 25, 1)]);
     let lines = lines(&usage(&ends, &view()));
     let expected = "context_switches voluntary subject at least 20: threads that have exited are \
                     missing";
@@ -75,16 +79,16 @@ fn threads_that_have_exited_make_switches_lower_bounds() {
 
 #[test]
 fn counters_that_went_backwards_are_not_measured() {
-    let ends: Ends<usage::Sample> = read(&[used(1, 7, 5, 0), used(3, 2, 25, 0)]);
+    let ends: Ends<assay_captures::usage::Sample> = read(&[used(1, 7, 5, 0), used(3, 2, 25, 0)]);
     let lines = lines(&usage(&ends, &view()));
     assert!(lines[0].starts_with("cpu.time subject not measured: the counters went"), "{lines:?}");
 }
 
 #[test]
 fn one_sample_of_a_counter_is_no_figure() {
-    let usages: Ends<usage::Sample> = read(&[used(1, 7, 5, 0)]);
-    let calls: Ends<bpf_counts::Sample> = Ends::default();
-    let blocks: Ends<allocation_counts::Sample> = Ends::default();
+    let usages: Ends<assay_captures::usage::Sample> = read(&[used(1, 7, 5, 0)]);
+    let calls: Ends<assay_captures::bpf_counts::Sample> = Ends::default();
+    let blocks: Ends<assay_captures::allocation_counts::Sample> = Ends::default();
     for costs in [
         usage(&usages, &view()),
         syscall_counts(&calls, &view()),
@@ -102,7 +106,8 @@ fn calls_and_failures_grow_by_name() {
             "failures": {"read": {"EAGAIN": again, "other": 0}}
         }]})
     };
-    let ends: Ends<bpf_counts::Sample> = read(&[sample(1, 10, 1), sample(2, 17, 3)]);
+    let ends: Ends<assay_captures::bpf_counts::Sample> =
+        read(&[sample(1, 10, 1), sample(2, 17, 3)]);
     assert_eq!(
         lines(&syscall_counts(&ends, &view())),
         ["syscalls  7", "syscalls read 7", "syscalls write 0", "syscalls.errors EAGAIN read 2",]
