@@ -114,6 +114,9 @@ pub enum Load {
         /// The quiet time.
         gap: Nanos,
     },
+    /// Somebody else sends them: the lap is a stretch of time in which it was watched, and its
+    /// requests are counted on the wire.
+    Foreign,
 }
 
 /// A latency distribution.

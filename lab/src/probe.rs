@@ -147,6 +147,12 @@ impl ProbeSession {
         Ok(session)
     }
 
+    /// The question that it answers.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.probe
+    }
+
     /// Records from here on, or no more.
     pub fn switch(&mut self, recording: bool) -> Result<(), ProbeError> {
         if self.recording != recording {

@@ -123,7 +123,7 @@ impl Laboratory {
             let probes = runtime.block_on(or_cancelled(&cancel, probes))?;
             let load = &materials.pinning.load;
             load.take_this_thread().context("cannot move to the load's cores")?;
-            let services = Services { found: attachment.services.clone(), ..Services::default() };
+            let services = Services { found: attachment.services(), ..Services::default() };
             materials.run.record.services =
                 services.running().map(crate::services::RunningService::record).collect();
             materials.run.save()?;

@@ -14,6 +14,7 @@ mod loaded;
 #[cfg(test)]
 mod properties;
 mod protocols;
+mod recognition;
 mod request;
 mod serial;
 mod statements;
@@ -25,6 +26,7 @@ pub use details::{Details, conclusions, details};
 pub use fold::{WireFold, WirePorts};
 pub use integrity::{Integrity, Protocol};
 pub use loaded::WireOutcome;
+pub use recognition::{Recognition, Spoken};
 pub use request::{RequestRecord, RequestTrip};
 pub use serial::{Distribution, SerialOutcome};
 pub use statements::{StatementCost, StatementId, Statements, TextId};

@@ -235,7 +235,7 @@ impl Session {
                 self.push(moment, Step::Parse);
             }
             Frontend::Bind { portal, statement } => {
-                self.bind(portal, statement);
+                self.bind(portal, statement, statements);
                 self.push(moment, Step::Bind);
             }
             Frontend::Describe(target) => self.push(moment, Step::Describe(target)),
@@ -278,9 +278,16 @@ impl Session {
         }
     }
 
-    fn bind(&mut self, portal: &[u8], statement: &[u8]) {
-        let bound =
-            if statement.is_empty() { self.unnamed } else { self.prepared.get(statement).copied() };
+    fn bind(&mut self, portal: &[u8], statement: &[u8], statements: &mut Statements) {
+        let bound = match self.prepared.get(statement) {
+            _ if statement.is_empty() => self.unnamed,
+            Some(&known) => Some(known),
+            None => {
+                let named = statements.named(statement);
+                self.name(statement, named);
+                Some(named)
+            }
+        };
         if portal.is_empty() {
             self.unnamed_portal = bound;
         } else if let Some(bound) = bound

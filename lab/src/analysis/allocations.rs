@@ -31,6 +31,7 @@ pub(super) fn read(sheet: &mut Sheet, cell: &Cell<'_>) {
     let connections = match cell.first().load {
         Load::Closed { connections } | Load::FixedRate { connections, .. } => connections,
         Load::Serial { .. } => 1,
+        Load::Foreign => 0,
     };
     sheet.costs.extend(fold.costs(&origin, connections));
 }

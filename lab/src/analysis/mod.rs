@@ -4,6 +4,7 @@
 mod allocations;
 mod cells;
 mod cpu;
+mod foreign;
 mod sheet;
 mod syscalls;
 mod usage;
@@ -25,16 +26,20 @@ use assay_reports::report::{Paths, Report};
 use cells::Cells;
 use sheet::Sheet;
 
-/// Name of the pass whose laps have no probe.
-const FAIR: &str = "fair";
+/// Whether rates and times of a pass are shown: the one whose laps have no probe, or the only one
+/// that there is where others send.
+fn is_fair(pass: &str) -> bool {
+    matches!(pass, "fair" | "foreign")
+}
 
 /// Analyses a run.
 pub fn analyze(run: &Path) -> Result<Report> {
     let record = capture::run_record(run)
         .with_context(|| format!("{} is not a run of assay", run.display()))?;
-    let laps = all_laps(run, &record)?;
+    let mut laps = all_laps(run, &record)?;
     let mut sheet = Sheet::new(run);
-    let fair: Vec<Lap> = laps.iter().filter(|lap| lap.pass == FAIR).cloned().collect();
+    foreign::count_requests(&sheet, &mut laps);
+    let fair: Vec<Lap> = laps.iter().filter(|lap| is_fair(&lap.pass)).cloned().collect();
     sheet.costs.extend(laps::costs(&fair));
     let rules = rules(run)?;
     let used = usage::read(&mut sheet, &laps);

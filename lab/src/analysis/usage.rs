@@ -11,8 +11,8 @@ use assay_captures::ids::Role;
 use assay_captures::lap::Lap;
 use assay_captures::usage::{Decoder, FILE};
 
-use super::FAIR;
 use super::cells::{Cell, Cells, Recorded};
+use super::is_fair;
 use super::sheet::{Sheet, lost};
 
 const METRICS: [Metric; 3] = [Metric::CpuTime, Metric::ContextSwitches, Metric::MemoryResident];
@@ -65,7 +65,7 @@ pub(super) fn read(sheet: &mut Sheet, laps: &[Lap]) -> Used {
 
 fn read_cell(sheet: &mut Sheet, cell: &Cell<'_>, recorded: &Recorded<'_>, used: &mut Used) {
     let origin = cell.origin(&recorded.folder);
-    let fair = origin.pass == FAIR;
+    let fair = is_fair(&origin.pass);
     let mut fold = UsageFold::new(&recorded.windows());
     let mut decoder = Decoder::default();
     let path = sheet.folder(&recorded.folder).join(FILE);

@@ -14,7 +14,7 @@ use super::cells::{Cell, Recorded};
 use super::sheet::{Against, Sheet, lost};
 
 /// File name of the capture.
-const FILE: &str = "capture.pcapng";
+pub(super) const FILE: &str = "capture.pcapng";
 
 const METRICS: [Metric; 5] = [
     Metric::PostgresFlights,
@@ -41,7 +41,7 @@ pub(super) fn read(sheet: &mut Sheet, cell: &Cell<'_>) {
     let Some(recorded) = cell.recorded("wire") else { return };
     let origin = cell.origin(&recorded.folder);
     let Some(manifest) = sheet.manifest(&origin, &METRICS) else { return };
-    if let Some(reason) = recorded.spoiled() {
+    if let Some(reason) = recorded.spoiled().or_else(|| uncounted(&recorded)) {
         return sheet.not_measured(&origin, &METRICS, &reason);
     }
     let outcome = match cell.first().load {
@@ -57,6 +57,16 @@ pub(super) fn read(sheet: &mut Sheet, cell: &Cell<'_>) {
         .statements
         .extend(outcome.statements.iter().filter_map(|statement| used(&origin, statement)));
     sheet.costs.extend(outcome.costs);
+}
+
+/// Why nothing can be divided, where others sent the requests.
+fn uncounted(recorded: &Recorded<'_>) -> Option<String> {
+    let foreign = recorded.laps.iter().any(|lap| lap.load == Load::Foreign);
+    (foreign && recorded.requests() == 0).then(|| {
+        "no HTTP/1 responses of the service were seen, so there is nothing to divide by: nobody \
+         sent anything, or it speaks HTTP/2, gRPC or TLS"
+            .to_owned()
+    })
 }
 
 fn loaded(
@@ -101,7 +111,7 @@ fn serial(
     })
 }
 
-fn ports(targets: &[Target]) -> WirePorts {
+pub(super) fn ports(targets: &[Target]) -> WirePorts {
     let of = |role: Role| -> Vec<u16> {
         let targets = targets.iter().filter(|target| target.role == role);
         targets.filter_map(|target| target.port).map(|port| port.0).collect()
@@ -113,6 +123,21 @@ fn check(sheet: &mut Sheet, origin: &Origin, recorded: &Recorded<'_>, outcome: &
     let drops = Against::none("counts from the wire are not given");
     sheet.check(origin, "packets dropped", outcome.integrity.drops as f64, drops);
     faults(sheet, origin, &outcome.integrity);
+    let foreign = recorded.laps.iter().any(|lap| lap.load == Load::Foreign);
+    let sent = recorded.requests();
+    if foreign {
+        // There is no other count.
+    } else if outcome.responses == 0 && sent > 0 {
+        let why = "no HTTP/1 responses there (HTTP/2, gRPC, TLS, or another port): the driver's \
+                   own count is used";
+        sheet.unchecked(origin, "responses on the wire", why);
+    } else {
+        responses_of(sheet, origin, recorded, outcome);
+    }
+    statements(sheet, origin, recorded, outcome);
+}
+
+fn responses_of(sheet: &mut Sheet, origin: &Origin, recorded: &Recorded<'_>, outcome: &Outcome) {
     let responses = Against {
         expected: recorded.requests() as f64,
         tolerance: 0.0,
@@ -120,7 +145,6 @@ fn check(sheet: &mut Sheet, origin: &Origin, recorded: &Recorded<'_>, outcome: &
         otherwise: "the wire and the load driver disagree: counts per request are doubtful",
     };
     sheet.check(origin, "responses on the wire", outcome.responses as f64, responses);
-    statements(sheet, origin, recorded, outcome);
 }
 
 /// Faults of connections inside windows, named by kind.

@@ -182,6 +182,14 @@ fn probe(programs: &ProbePrograms, question: &str) -> Check {
     Check::bad(&what, State::Missing, &found, &cost, &mend)
 }
 
+/// The capabilities that this probe says it needs and does not have; none where it says nothing.
+pub fn lacking_rights_of(program: &Path) -> Vec<String> {
+    let output = Command::new(program).arg("--describe").stdin(Stdio::null()).output();
+    let described =
+        output.ok().and_then(|output| serde_json::from_slice::<Description>(&output.stdout).ok());
+    described.map_or_else(Vec::new, |described| lacking_rights(&described.rights, program))
+}
+
 /// The capabilities that a probe needs and that neither this process nor the program's file has.
 fn lacking_rights(rights: &[String], program: &Path) -> Vec<String> {
     let ours = effective_capabilities();

@@ -13,7 +13,7 @@ mod runs;
 pub use analyze::analyze;
 pub use check::check;
 pub use demo::demo;
-pub use doctor::doctor;
+pub use doctor::{doctor, lacking_rights_of};
 pub use inspect::inspect;
 pub use observe::observe;
 pub use report::report;

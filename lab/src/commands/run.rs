@@ -141,9 +141,13 @@ pub(super) fn conclude(
 
 /// Stops services, and keeps what was recorded.
 fn close(laboratory: Laboratory) -> RunDirectory {
-    let progress = laboratory.ui.work("stop services");
+    let (what, done) = match &laboratory.attached {
+        Some(_) => ("let go", "the service runs on as it was"),
+        None => ("stop services", "stopped"),
+    };
+    let progress = laboratory.ui.work(what);
     let mut run = laboratory.close();
-    progress.done("stopped");
+    progress.done(done);
     remove_unmasked(&mut run);
     run
 }

@@ -253,6 +253,9 @@ pub enum PassKind {
     Cpu,
     /// Under load, allocations counted by a preloaded library.
     Allocations,
+    /// Under whatever others send, all probes at once. Only for a service that already runs; no
+    /// experiment names it.
+    Foreign,
 }
 
 /// Lengths where an experiment says nothing.
@@ -281,6 +284,7 @@ impl PassKind {
             Self::Syscalls => "syscalls",
             Self::Cpu => "cpu",
             Self::Allocations => "allocations",
+            Self::Foreign => "foreign",
         }
     }
 

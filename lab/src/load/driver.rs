@@ -223,6 +223,7 @@ async fn lap(
     let count = match order.load {
         Load::Closed { connections } | Load::FixedRate { connections, .. } => connections,
         Load::Serial { .. } => 1,
+        Load::Foreign => 0,
     };
     if count == 0 || order.requests.is_empty() {
         return Err(LoadError::Order("a lap needs at least one connection and one request"));

@@ -1,48 +1,66 @@
-//! From a service that was found to what a run is made of.
+//! The service that was found, as the subject of a run: looked at again while it works, and
+//! believed by what passes on its connections.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
-use assay_captures::ids::{Pid, Port, Role};
+use assay_analyses::costs::wire::{self, Protocol};
+use assay_captures::ids::{Port, Role};
 
-use super::found::{Found, FoundService, NotFound, find};
-use super::options::{Options, safe_name};
+use super::found::{Found, FoundService, NotFound, Wanted, find};
+use super::options::Options;
 use super::snapshot::Snapshot;
-use crate::experiment::plan::{Choice, Plan};
-use crate::experiment::{
-    Arm, Cores, Experiment, LoadSettings, PassKind, PassSettings, Passes, PinningSettings, Quick,
-    Ready, Route, Subject, Variant,
-};
-use crate::pinning::{CoreSet, Pinning, usable_cores};
+use crate::experiment::Variant;
 use crate::services::RunningService;
 use crate::subject::{Life, RunningSubject};
 
-/// Where nothing more is said of the only variant.
-const VARIANT: &str = "running";
-/// A request without an answer for so long is an error.
-const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the service must be still before the next serial request.
-const GAP: Duration = Duration::from_millis(3);
-/// Load before the first lap of a route.
-const WARM_UP: Duration = Duration::from_millis(500);
-/// Requests of the serial pass, beside passes under load.
-const SERIAL_REQUESTS: u32 = 60;
+/// Between two looks at all processes: each costs a few milliseconds of CPU.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
+
+/// What was heard, by the server's port.
+pub type Spoken = BTreeMap<u16, wire::Spoken>;
 
 /// A service that already runs, as a run takes it for its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
+    /// How it was named.
+    pub wanted: Wanted,
     /// Its processes and connections.
     pub found: Found,
     /// Where requests go.
     pub address: SocketAddr,
     /// The port that it listens on itself.
     pub port: Port,
-    /// What it talks to and Assay understands.
-    pub services: Vec<RunningService>,
+    /// Whether others send the requests.
+    pub foreign: bool,
+}
+
+/// Finds the service that was asked for.
+pub fn look_for(options: &Options) -> Result<Attachment, NotFound> {
+    let found = look(&options.wanted)?;
+    let target = options.targets.first().map(|target| target.address);
+    let port = found.port(&options.wanted).or(target.map(|address| Port(address.port())));
+    let Some(port) = port else {
+        let (name, pids) = (&found.name, &found.roots);
+        return Err(NotFound(format!("{name} ({pids:?}) listens on no TCP port; give --port")));
+    };
+    let loopback = SocketAddr::from(([127, 0, 0, 1], port.0));
+    Ok(Attachment {
+        wanted: options.wanted.clone(),
+        address: target.unwrap_or(loopback),
+        port,
+        foreign: options.targets.is_empty(),
+        found,
+    })
+}
+
+fn look(wanted: &Wanted) -> Result<Found, NotFound> {
+    let snapshot = Snapshot::take();
+    let own = snapshot.processes.get(&std::process::id());
+    find(&snapshot, wanted, own.map_or(0, |own| own.network))
 }
 
 impl Attachment {
@@ -59,25 +77,95 @@ impl Attachment {
             life: Life::Foreign,
         }
     }
+
+    /// Looks again and again until `done`, and keeps every server that was seen.
+    pub fn look_until(&mut self, done: &AtomicBool) {
+        loop {
+            let last = done.load(Ordering::Relaxed);
+            // One that is gone meanwhile is noticed by whoever asks it for something.
+            if let Ok(found) = look(&self.wanted) {
+                self.found.merge(found);
+            }
+            if last {
+                return;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+    }
+
+    /// What passed on a connection says what is spoken there, whatever was thought before.
+    pub fn believe(&mut self, spoken: &Spoken) {
+        for service in &mut self.found.services {
+            match spoken.get(&service.address.port()) {
+                None => {}
+                Some(wire::Spoken::Encrypted) => service.encrypted = true,
+                Some(wire::Spoken::Clear(protocol)) => {
+                    service.heard = true;
+                    service.role = match protocol {
+                        Protocol::Postgres => Some(Role::Postgres),
+                        Protocol::Redis => Some(Role::Redis),
+                        Protocol::Http => None,
+                    };
+                }
+            }
+        }
+    }
+
+    /// What it talks to and Assay understands.
+    #[must_use]
+    pub fn services(&self) -> Vec<RunningService> {
+        self.found.services.iter().filter_map(running).collect()
+    }
+
+    /// What attaching cannot give, and what was found and is not understood, one sentence each.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = vec![
+            "a service that was already running: allocations are not measured (their counter must \
+             be in the process from its start), nor pg_stat_statements asked"
+                .to_owned(),
+        ];
+        if self.found.hidden {
+            notes.push(
+                "whom it talks to may not be seen: Postgres and Redis are missing; run it as root \
+                 or as the service's own user"
+                    .to_owned(),
+            );
+        }
+        for service in &self.found.services {
+            let address = service.address;
+            match (service.role, &service.server) {
+                (None, _) if service.heard => notes.push(format!(
+                    "it also talks HTTP to {address}: what that costs there is not counted"
+                )),
+                (None, _) => notes.push(format!(
+                    "{} of its connections lead to {address}: what they speak is not understood",
+                    service.connections
+                )),
+                (Some(role), None) if service.hidden => notes.push(format!(
+                    "{} at {address} runs here, but who it is may not be seen: its CPU time and \
+                     switches are not measured; root may",
+                    role.word()
+                )),
+                (Some(role), None) => notes.push(format!(
+                    "{} at {address} does not run here: its CPU time and switches are not measured",
+                    role.word()
+                )),
+                (Some(_), Some(_)) => {}
+            }
+            if let (Some(role), true) = (service.role, service.encrypted) {
+                notes.push(format!(
+                    "{} at {address} is spoken to through TLS: encrypted, so trips are not \
+                     measured; sslmode=disable on loopback or a pooler's clear leg would show them",
+                    role.word()
+                ));
+            }
+        }
+        notes
+    }
 }
 
-/// Finds the service that was asked for.
-pub fn look_for(options: &Options) -> Result<Attachment, NotFound> {
-    let snapshot = Snapshot::take();
-    let own = snapshot.processes.get(&std::process::id());
-    let found = find(&snapshot, &options.wanted, own.map_or(0, |own| own.network))?;
-    let target = options.targets.first().map(|target| target.address);
-    let port = found.port(&options.wanted).or(target.map(|address| Port(address.port())));
-    let Some(port) = port else {
-        let (name, pids) = (&found.name, &found.roots);
-        return Err(NotFound(format!("{name} ({pids:?}) listens on no TCP port; give --port")));
-    };
-    let loopback = SocketAddr::from(([127, 0, 0, 1], port.0));
-    let services = found.services.iter().filter_map(service).collect();
-    Ok(Attachment { address: target.unwrap_or(loopback), port, services, found })
-}
-
-fn service(found: &FoundService) -> Option<RunningService> {
+fn running(found: &FoundService) -> Option<RunningService> {
     Some(RunningService {
         role: found.role?,
         port: Port(found.address.port()),
@@ -86,118 +174,6 @@ fn service(found: &FoundService) -> Option<RunningService> {
         private: false,
         settings: BTreeMap::new(),
     })
-}
-
-/// What a run of it is made of: an experiment with one arm, its plan, and who runs where.
-pub fn materials(
-    options: &Options,
-    attachment: &Attachment,
-) -> Result<(Experiment, Plan, Pinning)> {
-    let experiment = experiment(options, attachment);
-    let plan = Plan::make(&experiment, &Choice::default())?;
-    let pinning = pinning(attachment)?;
-    Ok((experiment, plan, pinning))
-}
-
-fn experiment(options: &Options, attachment: &Attachment) -> Experiment {
-    let name = safe_name(&attachment.found.name);
-    let subject = Subject {
-        name: name.clone(),
-        dir: PathBuf::new(),
-        build: Vec::new(),
-        command: Vec::new(),
-        env: BTreeMap::new(),
-        ready: Ready { path: "/".to_owned(), timeout: TIMEOUT },
-    };
-    let variant = Variant {
-        name: VARIANT.to_owned(),
-        title: attachment.found.name.clone(),
-        env: BTreeMap::new(),
-        args: Vec::new(),
-    };
-    let routes = options.targets.iter().map(|target| Route {
-        name: target.name.clone(),
-        method: target.method.clone(),
-        path: target.path.clone(),
-        parameters: BTreeMap::new(),
-        headers: target.headers.iter().cloned().collect(),
-        body: target.body.clone(),
-        query_budget: None,
-    });
-    Experiment {
-        file: PathBuf::new(),
-        text: described(options, attachment),
-        title: name.clone(),
-        name,
-        unit: "request".to_owned(),
-        postgres: None,
-        redis: None,
-        subjects: vec![subject],
-        arms: vec![Arm { subject: 0, variant }],
-        routes: routes.collect(),
-        load: LoadSettings {
-            connections: options.connections,
-            warm_up: WARM_UP,
-            timeout: TIMEOUT,
-            gap: GAP,
-        },
-        pinning: PinningSettings::default(),
-        passes: passes(options),
-        quick: Quick::default(),
-        phases: Vec::new(),
-    }
-}
-
-/// The load of a route is divided among the passes: 4 parts for fair laps, 2 for each probe, half
-/// of them without it.
-fn passes(options: &Options) -> Passes {
-    let lengths = |kind: PassKind| match kind {
-        PassKind::Fair => (4, 4),
-        _ => (2, 4),
-    };
-    let loaded = options.passes.iter().filter(|kind| **kind != PassKind::Serial);
-    let laps: u32 = loaded.map(|&kind| lengths(kind).1).sum();
-    let lap = options.duration / laps.max(1);
-    let settings = options.passes.iter().map(|&kind| {
-        let requests = options.serial.unwrap_or(SERIAL_REQUESTS);
-        let serial = kind == PassKind::Serial;
-        let settings = PassSettings {
-            rounds: Some(if serial { 1 } else { lengths(kind).0 }),
-            lap: (!serial).then_some(lap),
-            requests: serial.then_some(requests),
-        };
-        (kind, settings)
-    });
-    Passes { run: options.passes.clone(), settings: settings.collect() }
-}
-
-/// The service keeps its cores; the driver and the probes take theirs.
-fn pinning(attachment: &Attachment) -> Result<Pinning> {
-    let usable = usable_cores()?;
-    let automatic = Pinning::choose(
-        &PinningSettings { app: Cores::Auto, services: Cores::Auto, load: Cores::Auto },
-        &usable,
-    )
-    .map_err(|reason| anyhow!(reason))?;
-    let of = |pids: &mut dyn Iterator<Item = Pid>| {
-        let cores: BTreeSet<usize> = pids.flat_map(cores_of).collect();
-        CoreSet::new(cores.into_iter().collect())
-    };
-    let app = of(&mut attachment.found.roots.iter().copied());
-    let services = of(&mut attachment.services.iter().filter_map(|service| service.pid));
-    let app = app.unwrap_or(automatic.app);
-    Ok(Pinning { services: services.unwrap_or_else(|| app.clone()), app, load: automatic.load })
-}
-
-/// The cores that a process may use; none where that may not be seen.
-fn cores_of(pid: Pid) -> Vec<usize> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.0)).unwrap_or_default();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let ranges = list.unwrap_or_default().trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?)
-    });
-    ranges.flatten().collect()
 }
 
 /// The role's services by their addresses, for people.
@@ -210,23 +186,12 @@ pub fn in_words(found: &Found) -> String {
         for service in found.of(role) {
             let behind = match &service.server {
                 Some(server) => format!("{}, process {}", server.name, server.root.0),
+                None if service.hidden => "on this machine, by somebody else".to_owned(),
                 None => "not on this machine".to_owned(),
             };
             let (word, address) = (role.word(), service.address);
             let _never = write!(text, "; {word} at {address} ({behind})");
         }
-    }
-    text
-}
-
-/// What was observed, kept where other runs keep their experiment.
-fn described(options: &Options, attachment: &Attachment) -> String {
-    let mut text = format!("# a service that was already running: {:?}\n", options.wanted);
-    let _never = writeln!(text, "# {}", in_words(&attachment.found));
-    for target in &options.targets {
-        // The values of headers can be credentials.
-        let (method, host, path) = (&target.method, &target.host, &target.path);
-        let _never = writeln!(text, "# {}: {method} http://{host}{path}", target.name);
     }
     text
 }

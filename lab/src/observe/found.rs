@@ -38,6 +38,8 @@ pub struct Found {
     pub listens: Vec<SocketAddr>,
     /// Whom its connections lead to, ascending by address.
     pub services: Vec<FoundService>,
+    /// Whether the sockets of some of its processes may not be seen, so that services are missing.
+    pub hidden: bool,
 }
 
 /// Something that a service has connections to.
@@ -49,8 +51,14 @@ pub struct FoundService {
     pub connections: usize,
     /// What it is, as far as is known.
     pub role: Option<Role>,
+    /// Whether that was heard on the wire; otherwise it is told by process or port.
+    pub heard: bool,
+    /// Whether everything passes through TLS.
+    pub encrypted: bool,
     /// Its process, where it runs on this machine and may be seen.
     pub server: Option<FoundServer>,
+    /// Whether it runs on this machine, and who it is may not be seen.
+    pub hidden: bool,
 }
 
 /// The process behind a connection.
@@ -71,6 +79,18 @@ impl Found {
     /// The services that are known to speak a role's protocol.
     pub fn of(&self, role: Role) -> impl Iterator<Item = &FoundService> {
         self.services.iter().filter(move |service| service.role == Some(role))
+    }
+
+    /// Takes what a later look has found as well.
+    pub fn merge(&mut self, later: Self) {
+        self.processes.extend(later.processes);
+        for service in later.services {
+            match self.services.iter_mut().find(|known| known.address == service.address) {
+                Some(known) => known.connections = known.connections.max(service.connections),
+                None => self.services.push(service),
+            }
+        }
+        self.services.sort_by_key(|service| service.address);
     }
 
     /// The port of the service itself: the one asked for, or the first that it listens on.
@@ -106,6 +126,8 @@ pub fn find(snapshot: &Snapshot, wanted: &Wanted, ours: u64) -> Result<Found, No
         .flatten()
         .copied()
         .collect();
+    let mut members = tree.iter().filter_map(|pid| snapshot.processes.get(pid));
+    let hidden = members.any(|seen| seen.sockets.is_none());
     let sockets = snapshot.networks.get(&network).map_or(&[][..], |network| &network.sockets);
     let own = || sockets.iter().filter(|socket| inodes.contains(&socket.inode));
     let mut listens: Vec<SocketAddr> = own()
@@ -125,6 +147,7 @@ pub fn find(snapshot: &Snapshot, wanted: &Wanted, ours: u64) -> Result<Found, No
         network_is_ours: network == ours,
         listens,
         services,
+        hidden,
     })
 }
 
@@ -251,17 +274,33 @@ fn services<'a>(
             continue;
         }
         let role = likely_role(behind.as_ref().map(|server| server.name.as_str()), address.port());
-        found.push(FoundService { address, connections, role, server: behind });
+        found.push(FoundService {
+            address,
+            connections,
+            role,
+            heard: false,
+            encrypted: false,
+            hidden: behind.is_none() && place(snapshot, network, address).is_some(),
+            server: behind,
+        });
     }
     found
 }
 
-/// Who listens at an address: in the same namespace, or in the one that has the address.
+/// Who listens at an address.
 fn server(snapshot: &Snapshot, network: u64, address: SocketAddr) -> Option<FoundServer> {
     let here = |listens: &SocketAddr| {
         let any = listens.ip().is_unspecified();
         listens.port() == address.port() && (any || listens.ip() == address.ip())
     };
+    let place = place(snapshot, network, address)?;
+    let holders = listeners(snapshot, place, here);
+    let root = *topmost(snapshot, &holders).first()?;
+    Some(FoundServer { root: Pid(root), name: snapshot.processes.get(&root)?.name.clone() })
+}
+
+/// The namespace that an address leads to: the same one, or the one that has the address.
+fn place(snapshot: &Snapshot, network: u64, address: SocketAddr) -> Option<u64> {
     let has = |number: u64| {
         let addresses = snapshot.networks.get(&number).map(|network| &network.addresses);
         match address.ip().is_loopback() {
@@ -270,10 +309,7 @@ fn server(snapshot: &Snapshot, network: u64, address: SocketAddr) -> Option<Foun
         }
     };
     let mut numbers = std::iter::once(network).chain(snapshot.networks.keys().copied());
-    let place = numbers.find(|&number| has(number))?;
-    let holders = listeners(snapshot, place, here);
-    let root = *topmost(snapshot, &holders).first()?;
-    Some(FoundServer { root: Pid(root), name: snapshot.processes.get(&root)?.name.clone() })
+    numbers.find(|&number| has(number))
 }
 
 /// What a server is, by its process or by its port. What is said on the wire decides later.

@@ -7,13 +7,17 @@
 mod attach;
 mod found;
 mod options;
+mod plan;
+mod rights;
 mod snapshot;
 mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use attach::{Attachment, in_words, look_for, materials};
+pub use attach::{Attachment, Spoken, in_words, look_for};
 pub use found::{Found, FoundServer, FoundService, NotFound, Wanted, find};
 pub use options::{Options, Target};
+pub use plan::materials;
+pub use rights::lost;
 pub use snapshot::{Network, Seen, Snapshot};
 pub use tables::{Socket, State};

@@ -43,6 +43,11 @@ impl Attached {
             ProbeSession::start(probe, &program, &out, &targets, &options, recording, cores)?;
         Ok(Self { session, folder })
     }
+
+    /// The question that it answers.
+    pub(super) fn name(&self) -> &str {
+        self.session.name()
+    }
 }
 
 /// What went wrong with the probes of one pass.

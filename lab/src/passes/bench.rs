@@ -112,6 +112,7 @@ impl<'a> Bench<'a> {
         let connections = match plan.load {
             Load::Closed { connections } | Load::FixedRate { connections, .. } => connections,
             Load::Serial { .. } => 1,
+            Load::Foreign => 0,
         };
         let connected = self.driver.connect(address, connections);
         self.explain_load(plan.cell, connected)?;
@@ -164,7 +165,12 @@ impl<'a> Bench<'a> {
         (lap, figures.slots)
     }
 
-    fn drive(&mut self, cell: Cell, load: Load, stop: Stop) -> Result<LapFigures, Failure> {
+    pub(super) fn drive(
+        &mut self,
+        cell: Cell,
+        load: Load,
+        stop: Stop,
+    ) -> Result<LapFigures, Failure> {
         let subject = self.arm(cell.arm)?;
         let (address, roots) = (subject.address, subject.roots.clone());
         let services = self.laboratory.services.running().filter_map(|service| service.pid);

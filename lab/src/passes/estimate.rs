@@ -20,7 +20,7 @@ pub fn laps(pass: &PlannedPass) -> u64 {
     let cells = pass.cells.len() as u64;
     let rounds = u64::from(pass.rounds);
     match pass.kind {
-        PassKind::Fair | PassKind::Allocations => cells * rounds,
+        PassKind::Fair | PassKind::Allocations | PassKind::Foreign => cells * rounds,
         PassKind::Serial => cells,
         PassKind::Wire | PassKind::Syscalls | PassKind::Cpu => 2 * cells * rounds,
     }
@@ -48,6 +48,7 @@ fn of_pass(pass: &PlannedPass) -> Duration {
             let strace = slots(serial::strace_requests(pass), STRACE_ANSWER);
             cells * (plain + strace + 2 * RESUME + probe_overhead(pass.kind))
         }
+        PassKind::Foreign => cells * (pass.rounds * pass.lap + probe_overhead(pass.kind)),
         PassKind::Allocations => cells * (pass.rounds * lap + pass.warm_up + RESUME),
         PassKind::Wire | PassKind::Syscalls | PassKind::Cpu => {
             cells * (2 * pass.rounds * lap + RESUME + probe_overhead(pass.kind))
@@ -61,7 +62,7 @@ fn probe_overhead(kind: PassKind) -> Duration {
         PassKind::Fair | PassKind::Allocations | PassKind::Syscalls => 100,
         PassKind::Wire => 500,
         PassKind::Serial => 600,
-        PassKind::Cpu => 2_000,
+        PassKind::Cpu | PassKind::Foreign => 2_000,
     })
 }
 

@@ -4,6 +4,7 @@
 //! (SIGSTOP), and only the one under load goes on. A probe that fails costs its own figures; a
 //! subject or a service that dies ends the run, and what was recorded until then is kept.
 
+mod acquaint;
 mod allocations;
 mod attached;
 pub mod balance;
@@ -11,6 +12,7 @@ mod bench;
 pub mod estimate;
 mod failure;
 mod fair;
+mod foreign;
 mod loaded;
 mod log;
 mod serial;
@@ -89,6 +91,7 @@ fn one_pass(bench: &mut Bench<'_>, pass: &PlannedPass, name: &str) -> Result<(),
             serial::run_under_strace(bench, pass, laps, found, &progress)
         }
         PassKind::Serial => serial::run(bench, pass, laps, found, &progress),
+        PassKind::Foreign => foreign::run(bench, pass, laps, found, &progress),
         PassKind::Allocations => allocations::run(bench, pass, laps, found, &progress),
         PassKind::Wire | PassKind::Syscalls | PassKind::Cpu => {
             loaded::run(bench, pass, laps, found, &progress)

@@ -5,4 +5,5 @@ mod faults;
 mod guarded_run;
 mod incomplete;
 mod inspect;
+mod observe;
 mod services;

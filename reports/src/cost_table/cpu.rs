@@ -12,8 +12,8 @@ use super::notes::Notes;
 use super::{Group, Line, Remark};
 use crate::numbers::{self, Scale};
 
-const USAGE: &[&str] = &["fair", "usage"];
-const CPU: &[&str] = &["cpu"];
+const USAGE: &[&str] = &["fair", "usage", "foreign"];
+const CPU: &[&str] = &["cpu", "foreign"];
 
 /// Phases of one process that get a line of their own; the rest is in results.
 const PHASES: [(&str, usize); 3] = [("subject", 6), ("postgres", 3), ("redis", 0)];

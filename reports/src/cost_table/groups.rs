@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use assay_analyses::metric::Metric;
-use assay_captures::lap::Lap;
+use assay_captures::lap::{Lap, Load};
 
 use super::cpu;
 use super::finder::{Finder, Wanted};
@@ -11,11 +11,11 @@ use super::notes::Notes;
 use super::{Entry, Group, Line};
 use crate::numbers::{self, Scale};
 
-const FAIR: &[&str] = &["fair"];
+const FAIR: &[&str] = &["fair", "foreign"];
 const UNDER_LOAD: &[&str] = &["wire"];
-const ONE_AT_A_TIME: &[&str] = &["serial", "wire"];
-const SYSCALLS: &[&str] = &["syscalls", "serial"];
-const USAGE: &[&str] = &["fair", "usage"];
+const ONE_AT_A_TIME: &[&str] = &["serial", "wire", "foreign"];
+const SYSCALLS: &[&str] = &["syscalls", "serial", "foreign"];
+const USAGE: &[&str] = &["fair", "usage", "foreign"];
 const ALLOCATIONS: &[&str] = &["allocations"];
 
 /// The reasons of a round trip, and what they are called in the table.
@@ -90,11 +90,15 @@ fn laps_line(finder: &Finder<'_>, throughput: &Wanted<'_>) -> Option<Line> {
 }
 
 fn fair_laps(finder: &Finder<'_>) -> String {
-    let of_route = |lap: &&Lap| lap.pass == "fair" && lap.route == finder.route;
+    let of_route = |lap: &&Lap| FAIR.contains(&&*lap.pass) && lap.route == finder.route;
     let laps: Vec<&Lap> = finder.report.laps.iter().filter(of_route).collect();
     let rounds: BTreeSet<u32> = laps.iter().map(|lap| lap.round).collect();
     let Some(first) = laps.first() else { return String::new() };
     let seconds = first.sent_until.since(first.span.start).unwrap_or_default().seconds();
+    if first.load == Load::Foreign {
+        let seconds = numbers::number(seconds, 1);
+        return format!("{} windows of {seconds} s of what others send", rounds.len());
+    }
     format!(
         "{} rounds of {} s, {} connections, no probe",
         rounds.len(),
@@ -201,7 +205,11 @@ fn syscalls(finder: &Finder<'_>, notes: &mut Notes) -> Group {
     let total = Wanted::new("all calls", Metric::Syscalls, "calls", SYSCALLS);
     let pass = finder.find(&total).into_iter().flatten().next().map(|c| c.origin.pass.as_str());
     let mut lines: Vec<Line> = finder.line(&total, notes).into_iter().collect();
-    let passes: &[&str] = if pass == Some("syscalls") { &["syscalls"] } else { &["serial"] };
+    let passes: &[&str] = match pass {
+        Some("syscalls") => &["syscalls"],
+        Some("foreign") => &["foreign"],
+        _ => &["serial"],
+    };
     for name in top_calls(finder, passes[0]) {
         let wanted = Wanted { name: name.clone(), passes, ..total.clone() }.part();
         lines.extend(finder.line(&wanted.with("name", &name), notes));
@@ -210,7 +218,10 @@ fn syscalls(finder: &Finder<'_>, notes: &mut Notes) -> Group {
         let failed = failed.with("name", &name).with("errno", "EAGAIN");
         lines.extend(finder.line(&failed, notes));
     }
-    let how = if pass == Some("syscalls") { "under load" } else { "one request at a time" };
+    let how = match pass {
+        Some("syscalls" | "foreign") => "under load",
+        _ => "one request at a time",
+    };
     Group { title: "System calls, per request", how: how.into(), lines, remarks: Vec::new() }
 }
 

@@ -145,8 +145,10 @@ fn lap(report: &Report, lap: &Lap) -> model::Lap {
         Load::Closed { connections } => ("closed", connections, None),
         Load::FixedRate { connections, rate } => ("fixed-rate", connections, Some(rate)),
         Load::Serial { .. } => ("serial", 1, None),
+        Load::Foreign => ("foreign", 0, None),
     };
-    let cpu = (lap.pass == "fair").then(|| report.lap_cpu.get(&lap.order)).flatten();
+    let cpu =
+        matches!(&*lap.pass, "fair" | "foreign").then(|| report.lap_cpu.get(&lap.order)).flatten();
     model::Lap {
         pass: lap.pass.clone(),
         subject: lap.subject.clone(),

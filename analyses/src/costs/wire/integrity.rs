@@ -64,6 +64,9 @@ const FATAL: [(&str, &str); 4] = [
     ("http/2", "connections speak HTTP/2"),
 ];
 
+/// How encrypted connections to Postgres could be seen.
+const CLEAR: &str = "sslmode=disable on loopback, or the clear leg of a pooler, would show them";
+
 impl Integrity {
     /// Why a protocol's counts cannot be trusted; `None` if they can.
     #[must_use]
@@ -75,6 +78,9 @@ impl Integrity {
         for (fault, words) in FATAL {
             if let Some(count) = self.faults.get(&(protocol, fault)) {
                 reasons.push(format!("{count} × {words}"));
+                if (protocol, fault) == (Protocol::Postgres, "encrypted") {
+                    reasons.push(CLEAR.to_owned());
+                }
             }
         }
         for problem in &self.problems {

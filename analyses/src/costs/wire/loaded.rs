@@ -26,6 +26,8 @@ pub struct WireOutcome {
     pub requests: Option<u64>,
     /// What else the windows hold.
     pub details: Details,
+    /// Each window by itself.
+    pub windows: Vec<Counts>,
     /// Everything inside the windows.
     pub totals: Counts,
     /// Everything outside of them.
@@ -99,6 +101,7 @@ pub(super) fn loaded(
         requests,
         details: parts.books.details.clone(),
         nobody: *ledger.nobody(),
+        windows: ledger.windows().to_vec(),
         totals,
         integrity,
     }

@@ -25,6 +25,8 @@ pub(super) struct Talk {
     from_start: bool,
     /// Whether it stands among the connections of its protocol.
     counted: bool,
+    /// Chunks that may still show that everything is encrypted, where the offer was not captured.
+    looks: u8,
     spoken: Spoken,
 }
 
@@ -44,8 +46,9 @@ impl Talk {
         from_start: bool,
         ports: &WirePorts,
     ) -> Self {
+        let looks = if from_start { 0 } else { CHANCES };
         let spoken = Spoken::Unknown { chances: CHANCES };
-        let mut talk = Self { connection, server, from_start, counted: false, spoken };
+        let mut talk = Self { connection, server, from_start, counted: false, looks, spoken };
         match ports.protocol(server.port) {
             Some(protocol) => talk.speaks(protocol),
             None if ports.is_empty() => {}
@@ -108,6 +111,14 @@ impl Talk {
         }
         if !self.from_start {
             books.fault(protocol, "joined", connection, moment);
+        }
+        if self.looks > 0 {
+            self.looks -= 1;
+            if is_encrypted(bytes) {
+                // It stays so: each window that it says anything in has the fault.
+                self.looks = CHANCES;
+                books.fault(protocol, "encrypted", connection, moment);
+            }
         }
         books.bytes(protocol, from, moment, bytes.len() as u64);
         match &mut self.spoken {
@@ -177,9 +188,14 @@ impl Talk {
     }
 }
 
+/// Whether a chunk begins with a record of TLS 1.0 to 1.3 (RFC 8446, section 5.1).
+pub(super) fn is_encrypted(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x14..=0x17, 3, 0..=4, high, _, ..] if *high <= 0x41)
+}
+
 /// What a first chunk looks like. Some starts say nothing (an inline Redis command, TLS): there
 /// the well-known port decides.
-fn recognise(from: Side, bytes: &[u8], port: u16, from_start: bool) -> Option<Protocol> {
+pub(super) fn recognise(from: Side, bytes: &[u8], port: u16, from_start: bool) -> Option<Protocol> {
     let (http, postgres, redis) = match from {
         Side::Client => (
             http::is_request(bytes) || bytes.starts_with(b"PRI * HTTP/2"),

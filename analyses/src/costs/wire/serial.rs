@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use assay_captures::request_log::{Slot, SlotKind};
+use assay_captures::tcp::Connection;
 use assay_captures::units::{Nanos, Span};
 
 use super::books::SlotTrace;
@@ -11,11 +12,11 @@ use super::fold::Parts;
 use super::integrity::{Integrity, Protocol};
 use super::loaded::{METRICS, doubts};
 use super::request::{RequestRecord, record, span};
-use super::statements::StatementCost;
+use super::statements::{StatementCost, StatementId};
 use crate::cost::{Amount, Cost, Figure, Origin, Per};
 use crate::metric::Metric;
 use crate::timeline::{clip, phases, union};
-use crate::trips::{Reason, Service};
+use crate::trips::{Reason, Service, What};
 
 /// What came of a serial capture.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +96,7 @@ pub(super) fn serial(
     SerialOutcome {
         costs,
         integrity,
-        statements: parts.statements.costs(&parts.books.tallies, per),
+        statements: statements(parts, &sample, per),
         distributions: sample.distributions(parts),
         median: at(by_length.get(by_length.len() / 2)),
         slowest: at(by_length.last()),
@@ -104,6 +105,43 @@ pub(super) fn serial(
         preparing: sample.preparing.len() as u64,
         nobody: sample.nobody(parts),
     }
+}
+
+/// The statements of the requests. One that is known by its name alone counts as one statement
+/// where it ran several times on one connection within one request.
+fn statements(parts: &Parts<'_>, sample: &Sample<'_>, per: Option<u64>) -> Vec<StatementCost> {
+    let mut costs = parts.statements.costs(&parts.books.tallies, per);
+    let repeated = sample.steady.iter().filter_map(|&slot| repeated(parts, &sample.traces[slot]));
+    let mut times = 0;
+    let mut most: BTreeMap<StatementId, u64> = BTreeMap::new();
+    for (statement, count) in repeated {
+        times += count;
+        *most.entry(statement).or_default() += 1;
+    }
+    let Some((statement, _)) = most.into_iter().max_by_key(|&(_, requests)| requests) else {
+        return costs;
+    };
+    let text = parts.statements.sql(statement);
+    if let Some(cost) = costs.iter_mut().find(|cost| cost.sql == text) {
+        cost.told_apart = true;
+        cost.per_request = Some(times as f64 / sample.steady.len() as f64);
+    }
+    costs
+}
+
+/// The nameless statement that a request ran most often on one connection, if more than once.
+fn repeated(parts: &Parts<'_>, trace: &SlotTrace) -> Option<(StatementId, u64)> {
+    let mut counts: BTreeMap<(Connection, StatementId), u64> = BTreeMap::new();
+    for trip in &trace.trips {
+        if let What::Statement(statement) = trip.what
+            && trip.reason == Some(Reason::User)
+            && parts.statements.is_by_name(statement)
+        {
+            *counts.entry((trip.connection, statement)).or_default() += 1;
+        }
+    }
+    let most = counts.into_iter().max_by_key(|&(_, count)| count);
+    most.filter(|&(_, count)| count > 1).map(|((_, statement), count)| (statement, count))
 }
 
 fn counted(

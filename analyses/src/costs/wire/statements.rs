@@ -9,6 +9,8 @@ use crate::trips::Reason;
 const TEXTS_LIMIT: usize = 20_000;
 /// Distinct statements told apart.
 const STATEMENTS_LIMIT: usize = 10_000;
+/// Characters of a prepared statement's name that are shown.
+const NAME_SHOWN: usize = 40;
 
 /// A text as it was sent, which can hold several statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,9 @@ struct Entry {
     text: String,
     class: Option<Class>,
     check: bool,
+    /// Known by the name that it was prepared under alone. Another connection may use the same
+    /// name for another statement.
+    by_name: bool,
 }
 
 /// How often a statement was run in windows.
@@ -78,7 +83,12 @@ pub(super) struct Tally {
 
 impl Default for Statements {
     fn default() -> Self {
-        let entry = |text: &str, class| Entry { text: text.to_owned(), class, check: false };
+        let entry = |text: &str, class| Entry {
+            text: text.to_owned(),
+            class,
+            check: false,
+            by_name: false,
+        };
         Self {
             texts: HashMap::new(),
             of_text: Vec::new(),
@@ -155,9 +165,37 @@ impl Statements {
             check: statement.looks_like_a_check(),
             text: statement.text.clone(),
             class: Some(statement.class),
+            by_name: false,
         });
         self.by_text.insert(statement.text, id);
         id
+    }
+
+    /// A statement that was prepared under this name before the capture began: its text is not
+    /// known, but on one connection the name stands for it and for nothing else.
+    pub fn named(&mut self, name: &[u8]) -> StatementId {
+        let name: String = String::from_utf8_lossy(name)
+            .chars()
+            .filter(|character| !character.is_control())
+            .take(NAME_SHOWN)
+            .collect();
+        let text = format!("({name}, prepared before the capture: its text is not known)");
+        if let Some(&known) = self.by_text.get(&text) {
+            return known;
+        }
+        if self.list.len() >= STATEMENTS_LIMIT {
+            return StatementId::UNKNOWN;
+        }
+        let id = StatementId(self.list.len() as u32);
+        self.list.push(Entry { text: text.clone(), class: None, check: false, by_name: true });
+        self.by_text.insert(text, id);
+        id
+    }
+
+    /// Whether nothing but the name of a statement is known.
+    #[must_use]
+    pub fn is_by_name(&self, statement: StatementId) -> bool {
+        self.list.get(statement.0 as usize).is_some_and(|entry| entry.by_name)
     }
 
     /// What each statement cost that was run or prepared in a window, the most frequent first.
@@ -170,7 +208,9 @@ impl Statements {
             .filter(|(_, tally)| tally.executions + tally.prepared > 0)
             .map(|((entry, id), tally)| StatementCost {
                 sql: entry.text.clone(),
-                told_apart: id != StatementId::UNKNOWN && id != StatementId::OTHER,
+                told_apart: id != StatementId::UNKNOWN
+                    && id != StatementId::OTHER
+                    && !entry.by_name,
                 reason: entry.reason(tally),
                 looks_like_a_check: entry.check,
                 executions: tally.executions,

@@ -257,3 +257,95 @@ fn single_requests_have_exact_counts_phases_and_a_waterfall() {
     assert_eq!(spread.steady.iter().collect::<Vec<_>>(), [(&3, &2)]);
     assert_eq!(spread.preparing.iter().collect::<Vec<_>>(), [(&4, &1)]);
 }
+
+/// Bind of the statement prepared as `s1`, Execute, Sync; and what the server answers.
+const NAMED: (&[u8], &[u8]) = (
+    b"B\0\0\0\x0e\0s1\0\0\0\0\0\0\0E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04",
+    b"2\0\0\0\x04C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I",
+);
+
+#[test]
+fn a_statement_from_before_the_capture_that_repeats_in_each_request_is_one_statement() {
+    let slots = [slot(0, 100, SlotKind::Request), slot(100, 200, SlotKind::Request)];
+    let mut wire = Wire::new(WireFold::serial(&slots, ports()));
+    for start in [0, 100] {
+        wire.send(start + 5, 50_000, 8080, REQUEST);
+        for at in [10, 20, 30] {
+            wire.exchange(start + at, 5432, NAMED);
+        }
+        wire.send(start + 40, 8080, 50_000, RESPONSE);
+    }
+    let outcome = wire.fold.finish_serial(&origin());
+    let [statement] = &outcome.statements[..] else { panic!("{:?}", outcome.statements) };
+    assert_eq!(statement.sql, "(s1, prepared before the capture: its text is not known)");
+    assert!(statement.told_apart);
+    assert_eq!((statement.per_request, statement.executions), (Some(3.0), 6));
+}
+
+#[test]
+fn one_name_on_several_connections_may_be_several_statements() {
+    let slots = [slot(0, 100, SlotKind::Request)];
+    let mut wire = Wire::new(WireFold::serial(&slots, ports()));
+    wire.send(5, 50_000, 8080, REQUEST);
+    for (at, client) in [(10, 40_001), (20, 40_002), (30, 40_003)] {
+        wire.send(at, client, 5432, NAMED.0);
+        wire.send(at + 2, 5432, client, NAMED.1);
+    }
+    wire.send(40, 8080, 50_000, RESPONSE);
+    let outcome = wire.fold.finish_serial(&origin());
+    assert_eq!(outcome.statements.len(), 1);
+    assert!(!outcome.statements[0].told_apart);
+}
+
+#[test]
+fn a_connection_that_was_encrypted_before_the_capture_is_not_measured_rather_than_zero() {
+    let mut wire = Wire::new(WireFold::new(&[window(0, 100, 1)], ports()));
+    for at in [10, 20, 30] {
+        wire.exchange(at, 5432, (b"\x17\x03\x03\0\x05abcde", b"\x17\x03\x03\0\x05fghij"));
+    }
+    let outcome = wire.fold.finish(&origin());
+    let amount = &cost(&outcome.costs, Metric::PostgresFlights, None).amount;
+    assert!(
+        matches!(amount, Amount::NotMeasured(reason) if reason.contains("encrypted")),
+        "{amount:?}"
+    );
+}
+
+#[test]
+fn servers_are_recognised_by_what_passes_whatever_their_ports() {
+    let ports = [7001, 7002, 7003, 7004, 7005];
+    let mut recognition = Recognition::new(&ports);
+    let said: [(u16, &[u8]); 5] = [
+        (7001, NAMED.0),
+        (7002, GET.0),
+        (7003, REQUEST),
+        (7004, b"\x17\x03\x03\0\x05abcde"),
+        (7005, b"who knows"),
+    ];
+    for (at, (port, payload)) in said.into_iter().enumerate() {
+        recognition.record(Record::Packet(Packet {
+            moment: Moment(at as u64),
+            source: Endpoint { address: Ipv4Addr::LOCALHOST.into(), port: 40_000 },
+            destination: Endpoint { address: Ipv4Addr::LOCALHOST.into(), port },
+            sequence: 1,
+            acknowledgement: 1,
+            flags: Flags::ACK,
+            payload,
+            payload_offset: 0,
+            missing: 0,
+            captured_length: 0,
+            original_length: 0,
+        }));
+    }
+    let heard: Vec<(u16, Spoken)> =
+        recognition.finish().into_iter().map(|(server, spoken)| (server.port, spoken)).collect();
+    assert_eq!(
+        heard,
+        [
+            (7001, Spoken::Clear(Protocol::Postgres)),
+            (7002, Spoken::Clear(Protocol::Redis)),
+            (7003, Spoken::Clear(Protocol::Http)),
+            (7004, Spoken::Encrypted),
+        ]
+    );
+}
