@@ -2,6 +2,7 @@
 //! `cargo run -p assay-analyses --example simulation > analyses/SIMULATION.md`
 
 #[path = "../tests/simulation/model.rs"]
+#[expect(dead_code, reason = "the tests of the rules use the rest")]
 mod model;
 
 use std::io::{self, Write};

@@ -33,6 +33,17 @@ fn equals_are_called_different_in_at_most_six_percent_of_cells() {
 }
 
 #[test]
+fn the_reference_against_its_copy_is_rejected_as_a_family_about_once_in_a_thousand_runs() {
+    for (noise, cells) in [(0.01, 1), (0.02, 6), (0.05, 24)] {
+        let rejected = design(noise, 2, 6, 0.0).rejected(cells, TRIALS, SEED);
+        assert!(rejected <= 0.003, "{noise} noise, {cells} cells: {rejected}");
+        // A copy that is truly slower is found out.
+        let slower = design(noise, 2, 6, -4.0 * noise).rejected(cells.max(6), TRIALS / 10, SEED);
+        assert!(slower >= 0.9, "{noise} noise, {cells} cells: {slower}");
+    }
+}
+
+#[test]
 fn three_percent_are_seen_in_nine_of_ten_runs_of_two_arms_and_six_rounds() {
     let seen = design(0.01, 2, 6, 0.03f64.ln_1p()).run(TRIALS, SEED).seen();
     assert!(seen >= 0.9, "{seen}");

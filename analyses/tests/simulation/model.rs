@@ -1,6 +1,7 @@
 //! A made-up machine with known truth: laps with noise and drift, in the orders that a pass could
 //! send them in, judged by the crate's own comparison.
 
+use assay_analyses::aa;
 use assay_analyses::compare::{Effect, Series, log_ratio};
 use assay_analyses::holm;
 use assay_analyses::metric::Better;
@@ -101,6 +102,18 @@ impl Design {
             self.judge(&laps, &mut tally);
         }
         tally
+    }
+
+    /// Share of trials in which the test of the reference against its copy, pooled over `cells`
+    /// cells, rejects.
+    pub(crate) fn rejected(&self, cells: usize, trials: u64, seed: u64) -> f64 {
+        let mut chance = Chance(seed);
+        let rejected = (0..trials).filter(|_| {
+            let cells: Vec<Vec<Series>> = (0..cells).map(|_| self.laps(&mut chance)).collect();
+            let pairs = cells.iter().map(|series| (&series[0], &series[1]));
+            aa::pooled(pairs).is_some_and(|test| test.rejects())
+        });
+        rejected.count() as f64 / trials as f64
     }
 
     /// One series an arm; with [`Order::Neighbours`] one more reference series for each arm.
