@@ -28,6 +28,10 @@ unit *args:
 docs:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
+# Hold every instrument against a service of known costs; about ten minutes on a quiet machine
+calibrate *args:
+    cargo run --release --locked -p assay -- calibrate {{ args }}
+
 # Tests of the subjects that ship, each in its own workspace
 test-subjects:
     cd lab/experiments/blog/subjects/axum-sqlx && cargo test --release --locked

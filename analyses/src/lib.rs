@@ -19,6 +19,7 @@ pub mod laps;
 pub mod aa;
 pub mod ablation;
 pub mod budget;
+pub mod calibration;
 pub mod compare;
 pub mod comparisons;
 pub mod findings;

@@ -45,8 +45,41 @@ pub struct RunRecord {
     pub passes: Vec<Pass>,
     /// Median of 2,000 `SELECT 1` on one connection.
     pub select_1: Option<Nanos>,
+    /// How the instruments did on this machine when they were last held against known costs;
+    /// `None` where they never were.
+    #[serde(default)]
+    pub calibration: Option<Calibration>,
     /// What a reader must know about the whole run, one sentence each.
     pub notes: Vec<String>,
+}
+
+/// What a calibration came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// When it was made, such as `2026-12-01 10:02 UTC`.
+    pub made: String,
+    /// Version of the assay that was calibrated.
+    pub assay: String,
+    /// Facts and versions that make it this machine's; those of another machine differ.
+    pub machine: BTreeMap<String, String>,
+    /// Whether it was the short one.
+    pub quick: bool,
+    /// How many figures were within their limits.
+    pub hold: usize,
+    /// Figures that were too noisy to tell.
+    pub cannot_tell: Vec<String>,
+    /// Figures that were not measured.
+    pub not_measured: Vec<String>,
+    /// Figures outside their limits.
+    pub broken: Vec<String>,
+}
+
+impl Calibration {
+    /// How many figures there were.
+    #[must_use]
+    pub fn figures(&self) -> usize {
+        self.hold + self.cannot_tell.len() + self.not_measured.len() + self.broken.len()
+    }
 }
 
 /// One subject in one variant.

@@ -5,6 +5,7 @@
 
 pub mod analysis;
 pub mod budget;
+pub mod calibration;
 pub mod child;
 pub mod cli;
 pub mod commands;

@@ -132,6 +132,12 @@ impl Steal {
     }
 }
 
+/// How many processes wanted to run in the last minute, on average.
+#[must_use]
+pub fn load_average() -> Option<f64> {
+    read("/proc/loadavg").split(' ').next()?.parse().ok()
+}
+
 /// Whether interrupts are charged to nobody (`yes`) or to whom they interrupt (`no`).
 #[must_use]
 pub fn irq_time_accounting() -> String {

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => commands::demo(&ui, args),
         Command::Run(args) => commands::run(&ui, args),
         Command::Observe(args) => commands::observe(&ui, args),
+        Command::Calibrate(args) => commands::calibrate(&ui, args),
         Command::Analyze(args) => commands::analyze(&ui, args),
         Command::Report(args) => commands::report(&ui, args),
         Command::Check(args) => commands::check(&ui, args),

@@ -43,6 +43,8 @@ pub struct Laboratory {
     pub cancel: Cancel,
     /// The service that was there before us, where that is the subject.
     pub attached: Option<Attachment>,
+    /// Environment of every subject beside the experiment's.
+    pub environment: Vec<(String, String)>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -106,6 +108,7 @@ impl Laboratory {
             ui,
             cancel,
             attached: None,
+            environment: Vec::new(),
             runtime,
         })
     }
@@ -147,6 +150,7 @@ impl Laboratory {
             ui,
             cancel,
             attached: Some(attachment),
+            environment: Vec::new(),
             runtime,
         })
     }
@@ -167,7 +171,8 @@ impl Laboratory {
             cores: &self.pinning.app,
             scratch: &self.scratch,
         };
-        let start = subject::start(subject, &arm.variant, around, environment);
+        let environment = [&self.environment, environment].concat();
+        let start = subject::start(subject, &arm.variant, around, &environment);
         self.runtime.block_on(or_cancelled(&self.cancel, start))
     }
 

@@ -7,7 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use assay_analyses::phases::Rules;
 use assay_captures::manifest::Status;
 use assay_captures::run_dir;
 use assay_captures::run_record::RunRecord;
@@ -53,6 +54,21 @@ impl RunDirectory {
         let mut text = serde_json::to_vec_pretty(&self.record)?;
         text.push(b'\n');
         self.write(run_dir::RUN_RECORD, &text)
+    }
+
+    /// Keeps copies of the experiment's own phase rules, which must be right: results are built
+    /// from them.
+    pub fn keep_phases(&self, files: &[PathBuf]) -> Result<()> {
+        let read = |file: &PathBuf| {
+            fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+        };
+        let texts: Vec<String> = files.iter().map(read).collect::<Result<_>>()?;
+        let packs: Vec<&str> = texts.iter().map(String::as_str).collect();
+        Rules::with(&packs).context("the experiment's phase rules")?;
+        for (index, text) in texts.iter().enumerate() {
+            self.write(&run_dir::phase_pack(index), text.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Ends the record: `complete`, or `incomplete` for a reason.
@@ -128,6 +144,15 @@ pub fn stamped(moment: Moment, name: &str) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}-{minute:02}-{second:02}-{name}")
 }
 
+/// A moment as people read it: `2026-12-01 10:02 UTC`.
+#[must_use]
+pub fn stamped_minute(moment: Moment) -> String {
+    let stamp = stamped(moment, "");
+    let (date, time) = stamp.split_once('T').unwrap_or((&stamp, ""));
+    let minute: Vec<&str> = time.split('-').take(2).collect();
+    format!("{date} {} UTC", minute.join(":"))
+}
+
 /// The date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
 fn civil(days: u64) -> (u64, u64, u64) {
     let leap = |year: u64| {
@@ -162,6 +187,8 @@ mod tests {
         assert_eq!(name(951_782_399), "2000-02-28T23-59-59-blog");
         assert_eq!(name(951_782_400), "2000-02-29T00-00-00-blog");
         assert_eq!(name(1_796_119_331), "2026-12-01T10-02-11-blog");
+        let minute = stamped_minute(Moment(1_796_119_331_000_000_000));
+        assert_eq!(minute, "2026-12-01 10:02 UTC");
     }
 
     #[test]

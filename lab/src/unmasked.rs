@@ -23,8 +23,11 @@ pub const REMOVED: &str = "its packets were removed, since their payload had not
 
 /// Lets [`remove_of`] find the run later, also when this process is gone.
 pub fn remember(scratch: &Path, run: &Path) {
+    let link = scratch.join(RUN);
+    // A run before it in the same directory has ended, and its captures are closed.
+    let _before = fs::remove_file(&link);
     // Without it, only a run that ends by itself removes such packets.
-    let _best_effort = fs::canonicalize(run).and_then(|run| symlink(run, scratch.join(RUN)));
+    let _best_effort = fs::canonicalize(run).and_then(|run| symlink(run, link));
 }
 
 /// Does the same as [`remove`] for the run that a temporary directory belonged to.

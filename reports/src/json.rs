@@ -10,10 +10,12 @@
 //!
 //! Times are in seconds, sizes in bytes (UCUM units). A new metric adds records, never columns.
 
+mod certificate;
 mod convert;
 mod inspection;
 pub mod model;
 
+pub use certificate::{read_calibration, render_certificate};
 pub use inspection::{Inspected, Source, render_inspection};
 use serde::Serialize;
 

@@ -6,6 +6,8 @@ pub mod budget_table;
 pub mod cost_table;
 pub mod sections;
 
+pub mod certificate;
+
 pub mod json;
 pub mod markdown;
 pub mod terminal;

@@ -187,6 +187,7 @@ fn findings_and_doubts_stand_below() {
       ✗ wire: 0 packets dropped (4 captures)
         ✗ but      999 responses on the wire, 1,000 received by the load driver: one response is
                    missing: counts may be low by 0.1 % (detail, per page, ping off)
+      ? calibration: none of this machine with this version; `assay calibrate` makes one
 
     What each probe cost the service
       wire: rate −3.2 % ±0.7 %, CPU per request +3.8 % ±1.9 % (3 pairs; ± is the least seen)

@@ -1,6 +1,7 @@
 //! Tests of all renderings: how they look, and that nothing foreign breaks them.
 
 use assay_analyses::cost::{Amount, Figure};
+use assay_captures::run_record::Calibration;
 use unicode_width::UnicodeWidthStr;
 
 use crate::report::Report;
@@ -157,4 +158,29 @@ fn a_lower_bound_says_so_in_its_cell() {
     let rendered = terminal::render(&report, &["cached".into()], WIDE);
     assert!(rendered.contains("≥1"));
     assert!(rendered.contains("at least: a backend ended"));
+}
+
+#[test]
+fn a_run_says_whether_its_machine_was_calibrated_and_what_lay_outside() {
+    let mut report = sample::report();
+    assert!(terminal::render(&report, &[], WIDE).contains("? calibration: none of this machine"));
+    assert!(json::render(&report).contains("\"calibration\": null"));
+    report.run.calibration = Some(Calibration {
+        made: "2000-01-01 00:00 UTC".into(),
+        assay: "0.0.0".into(),
+        machine: report.run.machine.clone(),
+        quick: true,
+        hold: 7,
+        cannot_tell: vec!["cost of wire in rate".into()],
+        not_measured: Vec::new(),
+        broken: vec!["cpu.time (subject) of burn".into()],
+    });
+    for rendered in [terminal::render(&report, &[], WIDE), markdown::render(&report, &[])] {
+        let told = "✗ calibration of 2000-01-01 00:00 UTC (quick): 7 of 9 figures within their";
+        assert!(rendered.contains(told), "{rendered}");
+        assert!(rendered.contains("of burn"), "{rendered}");
+    }
+    assert!(json::render(&report).contains("\"broken\":[\"cpu.time (subject) of burn\"]"));
+    report.run.calibration.as_mut().unwrap().broken.clear();
+    assert!(terminal::render(&report, &[], WIDE).contains("✓ calibration of 2000-01-01"));
 }

@@ -110,6 +110,7 @@ fn run(arms: Vec<Arm>) -> RunRecord {
             pass("cpu", Status::Failed, Some("perf is not installed; apt-get install linux-perf")),
         ],
         select_1: Some(Nanos(50_000)),
+        calibration: None,
         notes: vec!["services and subject share core 0".into()],
     }
 }

@@ -1,6 +1,7 @@
 //! The commands, one a file.
 
 mod analyze;
+mod calibrate;
 pub(crate) mod check;
 mod demo;
 mod doctor;
@@ -11,6 +12,7 @@ mod run;
 mod runs;
 
 pub use analyze::analyze;
+pub use calibrate::calibrate;
 pub use check::check;
 pub use demo::demo;
 pub use doctor::{doctor, lacking_rights_of};

@@ -9,6 +9,7 @@ use assay_captures::version::FormatVersion;
 
 use super::{analyze, blame, report};
 use crate::analysis;
+use crate::calibration::store;
 use crate::cli::{Format, RunArgs};
 use crate::exit::Exit;
 use crate::experiment::plan::{Choice, Plan};
@@ -92,6 +93,7 @@ pub(super) fn start(
         None => runs_folder().join(stamped(record.started, &experiment.name)),
     };
     let run = RunDirectory::create(&path, &experiment.text, record)?;
+    run.keep_phases(&experiment.phases)?;
     unmasked::remember(worker.scratch.path(), run.path());
     ui.say(&format!("run {}", path.display()));
     Ok(Materials {
@@ -220,6 +222,7 @@ pub(super) fn record(
         versions: machine::versions(),
         passes: Vec::new(),
         select_1: None,
+        calibration: store::stored(),
         notes,
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn experiment(
     let offer = Offer { postgres: postgres.is_some(), redis: redis.is_some() };
     let (subjects, arms) = subjects(&typed.subject, folder, offer)?;
     let routes = routes(&typed.route, folder, postgres.is_some())?;
-    let passes = passes("passes", &typed.passes, &PassKind::ALL)?;
+    let passes = passes("passes", &typed.passes, &PassKind::STANDARD)?;
     let quick = quick(&typed.quick, &routes, &passes.run)?;
     let phases = files("phases", &typed.phases, folder)?;
     Ok(Experiment {

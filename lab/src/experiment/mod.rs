@@ -226,7 +226,7 @@ impl PassSettings {
 
 impl Default for Passes {
     fn default() -> Self {
-        Self { run: PassKind::ALL.to_vec(), settings: BTreeMap::new() }
+        Self { run: PassKind::STANDARD.to_vec(), settings: BTreeMap::new() }
     }
 }
 
@@ -256,6 +256,10 @@ pub enum PassKind {
     /// Under whatever others send, all probes at once. Only for a service that already runs; no
     /// experiment names it.
     Foreign,
+    /// Under load, process clocks read all along: what that costs.
+    Usage,
+    /// Under load, packets, system calls and clocks at once: what they cost together.
+    Together,
 }
 
 /// Lengths where an experiment says nothing.
@@ -271,7 +275,20 @@ pub struct StandardLengths {
 
 impl PassKind {
     /// In the order in which a run takes them.
-    pub const ALL: [Self; 6] =
+    pub const ALL: [Self; 8] = [
+        Self::Fair,
+        Self::Serial,
+        Self::Wire,
+        Self::Syscalls,
+        Self::Cpu,
+        Self::Allocations,
+        Self::Usage,
+        Self::Together,
+    ];
+
+    /// Those of an experiment that names none. The others tell what a probe costs and nothing of
+    /// the subject.
+    pub const STANDARD: [Self; 6] =
         [Self::Fair, Self::Serial, Self::Wire, Self::Syscalls, Self::Cpu, Self::Allocations];
 
     /// The word for it on command lines, in experiments and in run directories.
@@ -285,6 +302,21 @@ impl PassKind {
             Self::Cpu => "cpu",
             Self::Allocations => "allocations",
             Self::Foreign => "foreign",
+            Self::Usage => "usage",
+            Self::Together => "together",
+        }
+    }
+
+    /// The probes that a pass under load switches off and on by turns.
+    #[must_use]
+    pub fn switched(self) -> &'static [&'static str] {
+        match self {
+            Self::Fair | Self::Serial | Self::Allocations | Self::Foreign => &[],
+            Self::Wire => &["wire"],
+            Self::Syscalls => &["syscalls"],
+            Self::Cpu => &["cpu"],
+            Self::Usage => &["usage"],
+            Self::Together => &["wire", "syscalls", "usage"],
         }
     }
 

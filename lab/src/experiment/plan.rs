@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use assay_captures::lap::Load;
+
 use super::{Experiment, PassKind, PassSettings};
 
 /// One arm on one route.
@@ -63,8 +65,22 @@ pub struct PlannedPass {
     pub warm_up: Duration,
     /// Connections of the closed load.
     pub connections: u32,
+    /// Requests a second, started on a schedule; `None` for closed load.
+    pub rate: Option<u32>,
     /// How long the service's connections must be quiet before the next serial request.
     pub gap: Duration,
+}
+
+impl PlannedPass {
+    /// How requests are sent in laps under load.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let connections = self.connections;
+        match self.rate {
+            None => Load::Closed { connections },
+            Some(rate) => Load::FixedRate { connections, rate: rate.into() },
+        }
+    }
 }
 
 /// What the command line narrows.
@@ -143,6 +159,7 @@ fn planned_pass(
             load.warm_up
         },
         connections: load.connections,
+        rate: None,
         gap: load.gap,
     }
 }

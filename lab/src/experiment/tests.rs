@@ -55,7 +55,7 @@ fn a_small_experiment_is_read_with_its_standards() {
     assert_eq!(experiment.arms.len(), 2);
     assert_eq!(experiment.arms[1].variant.env["PING"], "off");
     assert_eq!(experiment.load.connections, 16);
-    assert_eq!(experiment.passes.run, PassKind::ALL);
+    assert_eq!(experiment.passes.run, PassKind::STANDARD);
     assert_eq!(experiment.subjects[0].ready.timeout, Duration::from_secs(30));
 }
 

@@ -55,6 +55,7 @@ fn foreign(options: &Options) -> PlannedPass {
         requests: 0,
         warm_up: Duration::ZERO,
         connections: 0,
+        rate: None,
         gap: GAP,
     }
 }

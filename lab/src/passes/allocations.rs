@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use assay_captures::lap::{Load, ProbeState};
+use assay_captures::lap::ProbeState;
 
 use super::attached::{Attached, Attachment, Troubles};
 use super::bench::{Bench, LapPlan};
@@ -98,7 +98,7 @@ fn one_cell(
                 cell,
                 round,
                 probe: ProbeState::On,
-                load: Load::Closed { connections: pass.connections },
+                load: pass.load(),
                 stop: Stop::After(pass.lap),
                 captures: [("allocations".to_owned(), attached.folder.clone())].into(),
                 statements: false,

@@ -9,7 +9,9 @@ use crate::run::Laboratory;
 
 /// A running probe and the folder of its capture.
 pub(super) struct Attached {
-    /// The probe.
+    /// The question that it answers.
+    pub probe: String,
+    /// The running program.
     pub session: ProbeSession,
     /// Its capture, relative to the run directory.
     pub folder: String,
@@ -41,7 +43,7 @@ impl Attached {
         let cores = &laboratory.pinning.load;
         let session =
             ProbeSession::start(probe, &program, &out, &targets, &options, recording, cores)?;
-        Ok(Self { session, folder })
+        Ok(Self { probe: probe.to_owned(), session, folder })
     }
 
     /// The question that it answers.

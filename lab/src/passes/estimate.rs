@@ -22,7 +22,11 @@ pub fn laps(pass: &PlannedPass) -> u64 {
     match pass.kind {
         PassKind::Fair | PassKind::Allocations | PassKind::Foreign => cells * rounds,
         PassKind::Serial => cells,
-        PassKind::Wire | PassKind::Syscalls | PassKind::Cpu => 2 * cells * rounds,
+        PassKind::Wire
+        | PassKind::Syscalls
+        | PassKind::Cpu
+        | PassKind::Usage
+        | PassKind::Together => 2 * cells * rounds,
     }
 }
 
@@ -50,7 +54,11 @@ fn of_pass(pass: &PlannedPass) -> Duration {
         }
         PassKind::Foreign => cells * (pass.rounds * pass.lap + probe_overhead(pass.kind)),
         PassKind::Allocations => cells * (pass.rounds * lap + pass.warm_up + RESUME),
-        PassKind::Wire | PassKind::Syscalls | PassKind::Cpu => {
+        PassKind::Wire
+        | PassKind::Syscalls
+        | PassKind::Cpu
+        | PassKind::Usage
+        | PassKind::Together => {
             cells * (2 * pass.rounds * lap + RESUME + probe_overhead(pass.kind))
         }
     }
@@ -59,8 +67,8 @@ fn of_pass(pass: &PlannedPass) -> Duration {
 /// Starting a probe and closing its capture.
 fn probe_overhead(kind: PassKind) -> Duration {
     Duration::from_millis(match kind {
-        PassKind::Fair | PassKind::Allocations | PassKind::Syscalls => 100,
-        PassKind::Wire => 500,
+        PassKind::Fair | PassKind::Allocations | PassKind::Syscalls | PassKind::Usage => 100,
+        PassKind::Wire | PassKind::Together => 500,
         PassKind::Serial => 600,
         PassKind::Cpu | PassKind::Foreign => 2_000,
     })
@@ -91,13 +99,14 @@ mod tests {
             requests: standard.requests,
             warm_up: Duration::from_millis(500),
             connections: 50,
+            rate: None,
             gap: Duration::from_millis(3),
         }
     }
 
     #[test]
     fn the_quick_plan_of_twelve_cells_is_estimated_below_four_minutes() {
-        let passes = PassKind::ALL.into_iter().map(|kind| pass(kind, 12)).collect();
+        let passes = PassKind::STANDARD.into_iter().map(|kind| pass(kind, 12)).collect();
         let estimate = of_plan(&Plan { passes });
         assert!(estimate < Duration::from_secs(230), "{estimate:?}");
         assert!(estimate > Duration::from_secs(90), "{estimate:?}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_captures::lap::{Load, ProbeState};
+use assay_captures::lap::ProbeState;
 
 use super::attached::Troubles;
 use super::balance;
@@ -52,7 +52,7 @@ fn one_lap(
         cell,
         round,
         probe: ProbeState::None,
-        load: Load::Closed { connections: pass.connections },
+        load: pass.load(),
         stop: Stop::After(pass.lap),
         captures: captures.collect(),
         statements: false,
@@ -105,6 +105,7 @@ mod tests {
             requests: 0,
             warm_up: Duration::ZERO,
             connections: 1,
+            rate: None,
             gap: Duration::ZERO,
         };
         let laps: Vec<_> = laps(&pass).map(|(round, cell)| (round, cell.route, cell.arm)).collect();

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use assay_captures::lap::{Load, ProbeState};
+use assay_captures::lap::ProbeState;
 use assay_captures::run_dir;
 
 use super::attached::{Attached, Attachment, Troubles};
@@ -109,80 +109,105 @@ fn one_cell(
     progress: &Progress,
 ) -> Result<bool, Failure> {
     let title = bench.cell_title(cell);
-    let usage_of_arm = usage.of(bench, log.pass(), cell.arm, troubles)?;
+    // The probe that reads clocks cannot be switched and be the meter as well: its own readings at
+    // marks, which are taken whether it is on or off, are the meter then.
+    let usage_of_arm = if pass.kind.switched().contains(&"usage") {
+        None
+    } else {
+        usage.of(bench, log.pass(), cell.arm, troubles)?
+    };
     if let Some(whole) = whole {
+        let whole = std::slice::from_mut(whole);
         let driven = bench.with_arm(cell, pass, |bench| {
             laps(bench, pass, cell, whole, usage_of_arm, log, progress)
         });
         return Ok(troubles.note(&title, driven)?.is_some());
     }
-    let attachment = attachment(bench, pass.kind, cell)?;
-    let mut attached = match Attached::start(bench.laboratory, attachment) {
-        Ok(attached) => attached,
-        Err(error) => {
-            troubles.add(&title, &error);
-            return Ok(!error.at_start);
+    let mut attached = Vec::new();
+    let mut refused = None;
+    for probe in pass.kind.switched() {
+        let attachment = attachment(bench, pass.kind, probe, cell)?;
+        match Attached::start(bench.laboratory, attachment) {
+            Ok(probe) => attached.push(probe),
+            Err(error) => {
+                troubles.add(&title, &error);
+                refused = Some(!error.at_start);
+                break;
+            }
         }
-    };
-    let driven = bench.with_arm(cell, pass, |bench| {
-        laps(bench, pass, cell, &mut attached, usage_of_arm, log, progress)
-    });
-    // It is closed while its arm stands still, and whatever happened.
-    let stopped = attached.session.stop().map_err(Failure::Probe);
-    if troubles.note(&title, driven)?.is_some() {
-        troubles.note(&title, stopped)?;
     }
-    Ok(true)
+    let driven = match refused {
+        Some(_) => Ok(()),
+        None => bench.with_arm(cell, pass, |bench| {
+            laps(bench, pass, cell, &mut attached, usage_of_arm, log, progress)
+        }),
+    };
+    let driven = troubles.note(&title, driven)?;
+    // They are closed while their arm stands still, and whatever happened.
+    for probe in attached {
+        let stopped = probe.session.stop().map_err(Failure::Probe);
+        if driven.is_some() {
+            troubles.note(&title, stopped)?;
+        }
+    }
+    Ok(refused.unwrap_or(true))
 }
 
 fn laps(
     bench: &mut Bench<'_>,
     pass: &PlannedPass,
     cell: Cell,
-    attached: &mut Attached,
+    attached: &mut [Attached],
     mut usage: Option<&mut Attached>,
     log: &mut LapLog,
     progress: &Progress,
 ) -> Result<(), Failure> {
     for (round, recording) in balance::off_on(pass.rounds) {
-        attached.session.switch(recording)?;
+        switch(attached, recording)?;
         let mut captures = BTreeMap::new();
         if let Some(usage) = &usage {
             captures.insert("usage".to_owned(), usage.folder.clone());
         }
-        if recording {
-            captures.insert(pass.kind.word().to_owned(), attached.folder.clone());
+        for probe in attached.iter().filter(|probe| recording || probe.probe == "usage") {
+            captures.insert(probe.probe.clone(), probe.folder.clone());
         }
         let plan = LapPlan {
             cell,
             round,
             probe: if recording { ProbeState::On } else { ProbeState::Off },
-            load: Load::Closed { connections: pass.connections },
+            load: pass.load(),
             stop: Stop::After(pass.lap),
             captures,
-            statements: recording && pass.kind == PassKind::Wire,
+            statements: recording && pass.kind.switched().contains(&"wire"),
         };
         let usage = usage.as_deref_mut().map(|usage| &mut usage.session);
-        let mut marked: Vec<_> = std::iter::once(&mut attached.session).chain(usage).collect();
+        let mut marked: Vec<_> =
+            attached.iter_mut().map(|probe| &mut probe.session).chain(usage).collect();
         bench.lap(plan, &mut marked, log)?;
         progress.step();
     }
-    attached.session.switch(false)?;
+    switch(attached, false)
+}
+
+fn switch(attached: &mut [Attached], recording: bool) -> Result<(), Failure> {
+    for probe in attached {
+        probe.session.switch(recording)?;
+    }
     Ok(())
 }
 
 fn attachment(
     bench: &mut Bench<'_>,
     kind: PassKind,
+    probe: &'static str,
     cell: Cell,
 ) -> Result<Attachment<'static>, Failure> {
-    let probe = kind.word();
-    let targets = match kind {
+    let targets = match probe {
         // The services' system calls are not what a request of the subject costs.
-        PassKind::Syscalls => vec![bench.subject_target(cell.arm)?],
+        "syscalls" => vec![bench.subject_target(cell.arm)?],
         _ => bench.targets(cell.arm)?,
     };
-    let folder = bench.cell_folder(probe, cell, probe);
+    let folder = bench.cell_folder(kind.word(), cell, probe);
     Ok(Attachment { probe, folder, targets, options: Vec::new(), recording: false })
 }
 

@@ -93,9 +93,11 @@ fn one_pass(bench: &mut Bench<'_>, pass: &PlannedPass, name: &str) -> Result<(),
         PassKind::Serial => serial::run(bench, pass, laps, found, &progress),
         PassKind::Foreign => foreign::run(bench, pass, laps, found, &progress),
         PassKind::Allocations => allocations::run(bench, pass, laps, found, &progress),
-        PassKind::Wire | PassKind::Syscalls | PassKind::Cpu => {
-            loaded::run(bench, pass, laps, found, &progress)
-        }
+        PassKind::Wire
+        | PassKind::Syscalls
+        | PassKind::Cpu
+        | PassKind::Usage
+        | PassKind::Together => loaded::run(bench, pass, laps, found, &progress),
     };
     let mut record = troubles.record(name, log.next_order());
     let ended = match &done {

@@ -1,5 +1,6 @@
 //! The program from outside: what it answers to bad input, and what it leaves behind when it dies.
 
+mod calibration;
 mod cli;
 mod faults;
 mod guarded_run;

@@ -12,6 +12,7 @@ use assay_analyses::ping_price::PingPrice;
 use assay_analyses::verdict::Verdict;
 use assay_captures::lap::{Lap, Load, ProbeState};
 use assay_captures::manifest::Status;
+use assay_captures::run_record;
 use assay_captures::units::{Moment, Nanos};
 
 use super::{SCHEMA, model};
@@ -31,7 +32,20 @@ pub(super) fn results(report: &Report) -> model::Results {
         integrity: report.checks.iter().map(check).collect(),
         observer_effects: report.observer_effects.iter().map(observer_effect).collect(),
         pass_effects: report.pass_effects.iter().map(pass_effect).collect(),
-        calibration: None,
+        calibration: report.run.calibration.as_ref().map(calibration),
+    }
+}
+
+pub(super) fn calibration(of: &run_record::Calibration) -> model::Calibration {
+    model::Calibration {
+        made: of.made.clone(),
+        assay: of.assay.clone(),
+        machine: of.machine.clone(),
+        quick: of.quick,
+        hold: of.hold,
+        cannot_tell: of.cannot_tell.clone(),
+        not_measured: of.not_measured.clone(),
+        broken: of.broken.clone(),
     }
 }
 

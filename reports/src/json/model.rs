@@ -33,8 +33,30 @@ pub struct Results {
     pub observer_effects: Vec<ObserverEffect>,
     /// What the probes of each pass cost the service.
     pub pass_effects: Vec<PassEffect>,
-    /// The certificate of the machine's calibration; null when there is none.
-    pub calibration: Option<BTreeMap<String, String>>,
+    /// What the calibration of this machine came to; null when it is not calibrated.
+    pub calibration: Option<Calibration>,
+}
+
+/// What a calibration came to.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Calibration {
+    /// When it was made, such as `2026-12-01 10:02 UTC`.
+    pub made: String,
+    /// Version of the assay that was calibrated.
+    pub assay: String,
+    /// Facts and versions that make it this machine's.
+    pub machine: BTreeMap<String, String>,
+    /// Whether it was the short one.
+    pub quick: bool,
+    /// Figures within their limits.
+    pub hold: usize,
+    /// Figures that were too noisy to tell, by name.
+    pub cannot_tell: Vec<String>,
+    /// Figures that were not measured, by name.
+    pub not_measured: Vec<String>,
+    /// Figures outside their limits, by name.
+    pub broken: Vec<String>,
 }
 
 /// What was run.

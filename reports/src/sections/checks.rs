@@ -16,7 +16,45 @@ pub(super) fn points(report: &Report) -> Vec<Point> {
             passes.push(&check.pass);
         }
     }
-    passes.into_iter().map(|pass| point(report, pass)).collect()
+    let mut points: Vec<Point> = passes.into_iter().map(|pass| point(report, pass)).collect();
+    points.push(calibration(report));
+    points
+}
+
+/// How the instruments did where the truth was known.
+fn calibration(report: &Report) -> Point {
+    let Some(calibration) = &report.run.calibration else {
+        let text =
+            "? calibration: none of this machine with this version; `assay calibrate` makes one";
+        return Point::new(text);
+    };
+    let mark = match (calibration.broken.is_empty(), calibration.not_measured.is_empty()) {
+        (false, _) => "✗",
+        (true, false) => "?",
+        (true, true) => "✓",
+    };
+    let told = [
+        ("outside", calibration.broken.len()),
+        ("too noisy to tell", calibration.cannot_tell.len()),
+        ("not measured", calibration.not_measured.len()),
+    ];
+    let told: Vec<String> = told
+        .into_iter()
+        .filter(|&(_, number)| number > 0)
+        .map(|(what, number)| format!(", {number} {what}"))
+        .collect();
+    let mut point = Point::new(format!(
+        "{mark} calibration of {}{}: {} of {} figures within their limits{}",
+        calibration.made,
+        if calibration.quick { " (quick)" } else { "" },
+        calibration.hold,
+        calibration.figures(),
+        told.concat(),
+    ));
+    if !calibration.broken.is_empty() {
+        point.details.push(("✗ but", calibration.broken.join("; ")));
+    }
+    point
 }
 
 /// All checks of one pass.

@@ -1,6 +1,6 @@
 //! What a request costs, by construction: one JSON record a line, in Assay's own metrics.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use crate::calls;
 use crate::work::Work;
@@ -13,7 +13,7 @@ pub fn lines(work: &Work) -> String {
     in_redis(work, &mut truth);
     in_the_kernel(work, &mut truth);
     if work.blocks > 0 {
-        truth.add("allocations.blocks", &[], work.blocks.into());
+        truth.add("allocations.blocks", &[], work.blocks);
         truth.add("allocations.bytes", &[], u64::from(work.blocks) * u64::from(work.block));
     }
     truth.text
@@ -24,7 +24,7 @@ struct Truth {
 }
 
 impl Truth {
-    fn add(&mut self, metric: &str, labels: &[(&str, &str)], amount: u64) {
+    fn add(&mut self, metric: &str, labels: &[(&str, &str)], amount: impl Display) {
         let labels: Vec<String> =
             labels.iter().map(|(name, value)| format!("\"{name}\":\"{value}\"")).collect();
         let labels = labels.join(",");
@@ -55,8 +55,8 @@ fn in_postgres(work: &Work, truth: &mut Truth) {
 
 fn in_redis(work: &Work, truth: &mut Truth) {
     let (sent, received) = redis::bytes(work);
-    truth.add("redis.commands", &[], work.redis.into());
-    truth.add("redis.flights", &[], work.flights.into());
+    truth.add("redis.commands", &[], work.redis);
+    truth.add("redis.flights", &[], work.flights);
     truth.add("redis.bytes_sent", &[], sent as u64);
     truth.add("redis.bytes_received", &[], received as u64);
 }
@@ -82,19 +82,23 @@ fn in_the_kernel(work: &Work, truth: &mut Truth) {
     counts.retain(|&(_, count)| count > 0);
     // The C library asks the kernel for memory when it likes to.
     if work.blocks == 0 {
-        truth.add("syscalls", &[], counts.iter().map(|(_, count)| count).sum());
+        truth.add("syscalls", &[], counts.iter().map(|(_, count)| count).sum::<u64>());
     }
     for (name, count) in counts {
         truth.add("syscalls", &[("name", name)], count);
     }
     if work.failing > 0 {
         let labels = [("name", "close"), ("errno", "other")];
-        truth.add("syscalls.errors", &labels, work.failing.into());
+        truth.add("syscalls.errors", &labels, work.failing);
     }
-    // Whether one waits for another process depends on who runs first; here it does not.
-    if conversations == 0 && !work.burns() {
+    // Whether one waits for another process depends on who runs first; for a nap it does not.
+    if conversations == 0 && naps > 0 {
         let labels = [("process", "subject"), ("kind", "voluntary")];
         truth.add("context_switches", &labels, 1 + 2 * pings + naps + sleeps);
+    }
+    if conversations == 0 && sleeps > 0 && naps == 0 && !work.burns() {
+        let seconds = f64::from(work.sleep) / 1e6;
+        truth.add("latency", &[("quantile", "0.5")], seconds);
     }
 }
 
