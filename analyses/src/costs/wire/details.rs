@@ -177,9 +177,8 @@ pub fn conclusions(outcome: &WireOutcome) -> Vec<String> {
         found.push(format!("{resets} of {trips} round trips only reset a session"));
     }
     let control = of(Reason::Transaction);
-    let own = |statement: &&StatementCost| {
-        statement.reason == Some(Reason::User) && !statement.looks_like_a_check
-    };
+    let own = |statement: &&StatementCost| statement.reason == Some(Reason::User);
+    let checks = |statement: &&StatementCost| statement.looks_like_a_check;
     let run: u64 = statements.iter().filter(own).map(|of| of.executions).sum();
     let reads = statements.iter().filter(own).all(|of| is_read(&of.sql));
     if control > 0 && reads && run > 0 && 2 * run <= control {
@@ -187,16 +186,20 @@ pub fn conclusions(outcome: &WireOutcome) -> Vec<String> {
             "{control} of {trips} round trips are transaction control around single reads"
         ));
     }
+    let others = statements.iter().filter(own).any(|of| !checks(&of));
+    let prepares = of(Reason::Prepare);
     for of in statements.iter().filter(|of| of.told_apart) {
         let sql = crate::findings::quoted(&of.sql);
-        if of.prepared >= 2 && of.prepared * 2 >= of.executions {
+        // In one flight with its execution a Parse costs no trip.
+        let trips = prepares > 0;
+        if trips && of.prepared >= 2 && of.prepared * 2 >= of.executions {
             found.push(format!(
                 "a statement is prepared again for each execution ({} times for {}): {sql}",
                 of.prepared, of.executions
             ));
         }
         // By itself it may be all that somebody wanted to run.
-        if of.looks_like_a_check && of.executions > 1 && run > 0 {
+        if of.looks_like_a_check && of.executions > 1 && others {
             let often = of.executions;
             found.push(format!(
                 "a statement that looks like a pool's check was run {often} times: {sql}"

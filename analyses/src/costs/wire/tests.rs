@@ -349,3 +349,30 @@ fn servers_are_recognised_by_what_passes_whatever_their_ports() {
         ]
     );
 }
+
+/// What stands out in exchanges of one connection, one after the other.
+fn concluded(exchanges: &[(&[u8], &[u8])]) -> Vec<String> {
+    let always = Span { start: Moment(0), end: Moment(u64::MAX) };
+    let mut wire = Wire::new(WireFold::foreign(always, 0, ports()));
+    for (index, exchange) in exchanges.iter().enumerate() {
+        wire.exchange(10 * index as u64, 5432, *exchange);
+    }
+    conclusions(&wire.fold.finish(&origin()))
+}
+
+#[test]
+fn a_foreign_capture_has_conclusions_of_its_trips() {
+    let begin: (&[u8], &[u8]) = (b"Q\0\0\0\x0abegin\0", b"C\0\0\0\x0aBEGIN\0Z\0\0\0\x05T");
+    let commit: (&[u8], &[u8]) = (b"Q\0\0\0\x0bcommit\0", b"C\0\0\0\x0bCOMMIT\0Z\0\0\0\x05I");
+    assert_eq!(
+        concluded(&[begin, QUERY, commit, begin, QUERY, commit]),
+        ["4 of 6 round trips are transaction control around single reads"]
+    );
+    assert_eq!(concluded(&[begin, QUERY, QUERY, QUERY, commit]), [""; 0]);
+    assert_eq!(
+        concluded(&[PING, QUERY, PING, QUERY]),
+        ["2 of 4 round trips only ask whether a connection lives"]
+    );
+    let again = concluded(&[PREPARE, QUERY, PREPARE, QUERY]);
+    assert!(again[0].starts_with("a statement is prepared again for each execution"), "{again:?}");
+}
