@@ -140,6 +140,28 @@ impl Latency {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 
+    /// Several distributions as one; `None` without any value.
+    pub fn together<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        let mut together: Option<Self> = None;
+        let mut sum = 0.0;
+        for one in all.into_iter().filter(|one| one.count() > 0) {
+            sum += one.mean * one.count() as f64;
+            let whole = together.get_or_insert_with(|| Self { min: one.min, ..Self::default() });
+            whole.min = whole.min.min(one.min);
+            whole.max = whole.max.max(one.max);
+            whole.buckets.extend_from_slice(&one.buckets);
+        }
+        let mut whole = together?;
+        whole.buckets.sort_unstable();
+        whole.buckets.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
+        whole.mean = sum / whole.count() as f64;
+        Some(whole)
+    }
+
     /// The smallest bucket bound with at least the share `quantile` (0..=1) of all values at or
     /// below it; `None` when empty.
     #[must_use]
@@ -173,5 +195,19 @@ mod tests {
         assert_eq!(latency.quantile(0.9), Some(Nanos(20)));
         assert_eq!(latency.quantile(0.99), Some(Nanos(95)));
         assert_eq!(Latency::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn distributions_add_up() {
+        let one = |bound, count| Latency {
+            min: Nanos(bound),
+            max: Nanos(bound),
+            mean: bound as f64,
+            buckets: vec![(bound, count)],
+        };
+        let both = Latency::together([&one(30, 1), &one(10, 2), &one(30, 1)]).unwrap();
+        assert_eq!((both.min, both.max, both.mean), (Nanos(10), Nanos(30), 20.0));
+        assert_eq!(both.buckets, [(10, 2), (30, 2)]);
+        assert_eq!(Latency::together([&Latency::default()]), None);
     }
 }

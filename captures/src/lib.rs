@@ -39,4 +39,5 @@ pub mod tcp;
 pub mod text_lines;
 pub mod units;
 pub mod usage;
+pub mod utc;
 pub mod version;

@@ -26,6 +26,8 @@ pub const MANIFEST: &str = "manifest.json";
 pub const RESULTS: &str = "results.json";
 /// File name of the Markdown tables.
 pub const TABLES: &str = "tables.md";
+/// Everything as one page for a browser.
+pub const PAGE: &str = "report.html";
 
 /// Copy of one of the experiment's files of phase rules.
 #[must_use]

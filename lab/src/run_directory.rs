@@ -13,6 +13,7 @@ use assay_captures::manifest::Status;
 use assay_captures::run_dir;
 use assay_captures::run_record::RunRecord;
 use assay_captures::units::Moment;
+use assay_captures::utc::Utc;
 use nix::libc;
 
 /// Several times what a record takes.
@@ -137,43 +138,15 @@ pub fn now() -> Moment {
 /// A folder name that sorts by time: `2026-12-01T10-02-11-blog`, in UTC.
 #[must_use]
 pub fn stamped(moment: Moment, name: &str) -> String {
-    let seconds = moment.0 / 1_000_000_000;
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}-{minute:02}-{second:02}-{name}")
+    let utc = Utc::of(moment);
+    format!("{}T{:02}-{:02}-{:02}-{name}", utc.date(), utc.hour, utc.minute, utc.second)
 }
 
 /// A moment as people read it: `2026-12-01 10:02 UTC`.
 #[must_use]
 pub fn stamped_minute(moment: Moment) -> String {
-    let stamp = stamped(moment, "");
-    let (date, time) = stamp.split_once('T').unwrap_or((&stamp, ""));
-    let minute: Vec<&str> = time.split('-').take(2).collect();
-    format!("{date} {} UTC", minute.join(":"))
-}
-
-/// The date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let leap = |year: u64| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    let mut rest = days;
-    let mut year = 1970;
-    while rest >= 365 + u64::from(leap(year)) {
-        rest -= 365 + u64::from(leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if rest < length {
-            break;
-        }
-        rest -= length;
-        month += 1;
-    }
-    (year, month, rest + 1)
+    let utc = Utc::of(moment);
+    format!("{} {} UTC", utc.date(), utc.time())
 }
 
 #[cfg(test)]
