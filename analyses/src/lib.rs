@@ -23,6 +23,7 @@ pub mod calibration;
 pub mod compare;
 pub mod comparisons;
 pub mod findings;
+pub mod flame;
 pub mod holm;
 pub mod observer;
 pub mod phases;

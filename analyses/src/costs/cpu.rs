@@ -9,6 +9,7 @@ use assay_captures::perf_script::Sample;
 use assay_captures::units::{Moment, Nanos};
 
 use crate::cost::{Amount, Cost, Figure, Origin, Per};
+use crate::flame::{Flame, Tree};
 use crate::metric::Metric;
 use crate::phases::{KERNEL, OTHER, Rules, has_user_code, reaches_root};
 use crate::window::Window;
@@ -43,6 +44,7 @@ struct Shares {
     inclusive: BTreeMap<String, u64>,
     with_user_code: u64,
     rooted: u64,
+    flame: Flame,
 }
 
 /// What came of a capture.
@@ -90,6 +92,7 @@ impl<'a> CpuFold<'a> {
         for phase in self.rules.inclusive(&sample.frames) {
             *shares.inclusive.entry(phase.to_owned()).or_default() += 1;
         }
+        shares.flame.add(sample.frames.iter().rev().map(|frame| frame.symbol));
         if has_user_code(&sample.frames) {
             shares.with_user_code += 1;
             shares.rooted += u64::from(reaches_root(&sample.frames));
@@ -138,6 +141,12 @@ impl Profile {
     #[must_use]
     pub fn samples(&self, role: Role) -> u64 {
         self.shares.get(&role).map_or(0, |shares| shares.all)
+    }
+
+    /// The calls of a role with at least this share of its samples.
+    #[must_use]
+    pub fn tree(&self, role: Role, least: f64) -> Option<Tree> {
+        self.shares.get(&role).map(|shares| shares.flame.tree(least))
     }
 
     /// Seconds per request by process, phase and view: the CPU time of fair laps (`per_request`)
