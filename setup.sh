@@ -21,6 +21,8 @@ have redis-server || need redis-server
 have strace || need strace
 have perf || need linux-perf
 have valgrind || need valgrind
+# The browser that the report's tests look at it with.
+have chromium || need chromium
 # Clients of the end-to-end tests.
 system_python() { /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
 system_python asyncpg || need python3-asyncpg

@@ -153,7 +153,7 @@ pub struct ReportArgs {
     /// Only these routes
     #[arg(long, value_name = "ROUTE", value_delimiter = ',')]
     pub route: Vec<String>,
-    /// How: a table for the terminal, Markdown, or JSON
+    /// How: a table for the terminal, Markdown, a page for a browser, or JSON
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
 }
@@ -165,6 +165,8 @@ pub enum Format {
     Table,
     /// Markdown
     Md,
+    /// One self-contained page for a browser
+    Html,
     /// The records of results.json
     Json,
 }

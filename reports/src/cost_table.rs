@@ -13,6 +13,8 @@ use assay_captures::run_record::Route;
 use crate::numbers;
 use crate::report::Report;
 
+pub(crate) use finder::{Finder, Wanted};
+pub(crate) use groups::REASONS;
 pub use legend::LEGEND;
 
 /// Everything to be shown of one route.

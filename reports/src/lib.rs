@@ -8,6 +8,10 @@ pub mod sections;
 
 pub mod certificate;
 
+pub mod charts;
+pub mod svg;
+
+pub mod html;
 pub mod json;
 pub mod markdown;
 pub mod terminal;

@@ -201,6 +201,7 @@ fn findings_and_doubts_stand_below() {
 
     Files
       runs/2000-01-01T00-00-00-toy
+      runs/2000-01-01T00-00-00-toy/report.html
       runs/2000-01-01T00-00-00-toy/results.json
       runs/2000-01-01T00-00-00-toy/tables.md
     ");

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::report::Report;
 use crate::sample;
 use crate::terminal::{self, View};
-use crate::{json, markdown};
+use crate::{cost_table, html, json, markdown};
 
 const WIDE: View = View { width: 100, colour: false };
 
@@ -36,6 +36,14 @@ fn hostile(text: &str) -> Report {
             *name = text.to_owned();
         }
     }
+    for request in &mut report.requests {
+        request.record.trips.iter_mut().for_each(|trip| trip.text = text.to_owned());
+    }
+    for profile in &mut report.profiles {
+        profile.tree.names.iter_mut().for_each(|name| *name = text.to_owned());
+    }
+    report.run.routes[0].method = text.to_owned();
+    report.run.command = vec![text.to_owned()];
     report.paths.run = text.to_owned();
     report
 }
@@ -44,7 +52,11 @@ fn hostile(text: &str) -> Report {
 fn no_control_or_direction_character_reaches_any_rendering() {
     let text = "\u{1b}]0;owned\u{7}\u{1b}[2J\r\n\t\u{202e}gnp.exe\u{2066}\u{200b}\u{9b}31m|x";
     let report = hostile(text);
-    for rendered in [terminal::render(&report, &[], WIDE), markdown::render(&report, &[])] {
+    for rendered in [
+        terminal::render(&report, &[], WIDE),
+        markdown::render(&report, &[]),
+        html::render(&report, &[]),
+    ] {
         let bad = rendered.chars().find(|&character| {
             (character.is_control() && character != '\n')
                 || matches!(character, '\u{200b}' | '\u{202e}' | '\u{2066}')
@@ -80,6 +92,73 @@ fn a_pipe_or_a_tag_breaks_no_markdown_table() {
 }
 
 #[test]
+fn nothing_foreign_becomes_markup_or_script_of_the_page() {
+    let ours = html::render(&sample::report(), &[]);
+    let tags = |page: &str, tag: &str| page.matches(tag).count();
+    for text in [
+        "</script><script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "\"><b onmouseover='alert(1)'>",
+        "</style></title></svg><i>",
+        "javascript:alert(1)",
+        "--> <!-- ]]>",
+    ] {
+        let page = html::render(&hostile(text), &[]);
+        for tag in ["<script", "<img", "<b", "<i>", "<style", "<title", "<!--", "</svg", "</script"]
+        {
+            assert_eq!(tags(&page, tag), tags(&ours, tag), "{tag} by {text}");
+        }
+        assert!(!page.contains("href=\"javascript"), "{text}");
+        assert!(!page.contains("onerror=alert(1)>"), "{text}");
+    }
+}
+
+#[test]
+fn huge_names_do_not_swell_the_page() {
+    let page = html::render(&hostile(&"x".repeat(100_000)), &[]);
+    assert!(page.len() < 400_000, "{}", page.len());
+}
+
+#[test]
+fn the_page_needs_nothing_from_anywhere() {
+    let page = html::render(&sample::report(), &[]);
+    let page = page.replace("http://www.w3.org/2000/svg", "");
+    for address in ["http:", "https:", "url(", "@import", "src=", "<link"] {
+        assert!(!page.contains(address), "{address}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn every_figure_of_the_terminal_stands_on_the_page_too() {
+    let report = sample::report();
+    let page = html::render(&report, &[]);
+    for route in cost_table::routes(&report, &[]) {
+        for line in cost_table::cost_table(&report, route).groups.iter().flat_map(|g| &g.lines) {
+            assert!(page.contains(&html::escape(&line.name)), "{}", line.name);
+            for entry in &line.entries {
+                assert!(page.contains(&html::escape(&entry.value)), "{}", entry.value);
+                assert!(page.contains(&html::escape(&entry.change)), "{}", entry.change);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_chart_has_a_name_and_its_numbers() {
+    let page = html::render(&sample::report(), &[]);
+    let figures: Vec<&str> = page.split("<figure id=").skip(1).collect();
+    assert!(figures.len() >= 12, "{}", figures.len());
+    for figure in figures {
+        let figure = figure.split("</figure>").next().unwrap();
+        assert!(figure.contains("role=\"img\" aria-label=\""), "{figure}");
+        assert!(figure.contains("Show the numbers as a table"), "{figure}");
+        let rows = figure.matches("<tr>").count();
+        assert!(rows >= 2, "{figure}");
+    }
+}
+
+#[test]
 fn every_line_fits_the_terminal_and_ends_without_spaces() {
     for width in [80, 100, 120] {
         let rendered = terminal::render(&sample::report(), &[], View { width, colour: false });
@@ -96,6 +175,7 @@ fn the_same_report_gives_the_same_bytes_everywhere() {
         let report = sample::report();
         terminal::render(&report, &[], WIDE)
             + &markdown::render(&report, &[])
+            + &html::render(&report, &[])
             + &json::render(&report)
     };
     assert_eq!(render(), render());
@@ -132,6 +212,7 @@ fn a_report_without_anything_is_rendered_all_the_same() {
     let asked = ["detail".to_owned()];
     assert!(terminal::render(&report, &asked, WIDE).contains("not measured in this run"));
     assert!(markdown::render(&report, &asked).contains("not measured in this run"));
+    assert!(html::render(&report, &asked).contains("not measured in this run"));
     assert!(json::render(&report).contains("\"costs\": []"));
 }
 

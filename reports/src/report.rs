@@ -4,7 +4,9 @@
 use assay_analyses::compare::{ArmName, Comparison};
 use assay_analyses::comparisons::LapCpu;
 use assay_analyses::cost::Cost;
+use assay_analyses::costs::wire::{Distribution, RequestRecord};
 use assay_analyses::findings::Finding;
+use assay_analyses::flame::Tree;
 use assay_analyses::observer::{ObserverEffect, PassEffect};
 use assay_analyses::ping_price::PingPrice;
 use assay_captures::lap::Lap;
@@ -38,8 +40,62 @@ pub struct Report {
     /// CPU seconds per request of fair laps, by [`Lap::order`] and process (`subject`,
     /// `postgres`, `redis`, `load`): shown with the laps in results.
     pub lap_cpu: LapCpu,
+    /// Single requests of the serial pass, to be looked at.
+    pub requests: Vec<OneRequest>,
+    /// How the requests of the serial pass are distributed over counts.
+    pub distributions: Vec<Spread>,
+    /// The calls of each process under load.
+    pub profiles: Vec<Profile>,
     /// Where things are, as the reader should see them.
     pub paths: Paths,
+}
+
+/// One request of the serial pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OneRequest {
+    /// Whose it is.
+    pub arm: ArmName,
+    /// Name of the route.
+    pub route: String,
+    /// What it stands for.
+    pub which: Which,
+    /// What it did.
+    pub record: RequestRecord,
+}
+
+/// What a single request stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The one of median length.
+    Median,
+    /// The longest.
+    Slowest,
+}
+
+/// How requests of one arm on one route are distributed over a count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// Whose they are.
+    pub arm: ArmName,
+    /// Name of the route.
+    pub route: String,
+    /// The count and its distribution.
+    pub distribution: Distribution,
+}
+
+/// Where one process of one arm spends its CPU time on one route.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Whose it is.
+    pub arm: ArmName,
+    /// Name of the route.
+    pub route: String,
+    /// `subject` or `postgres`.
+    pub process: String,
+    /// Calls with their samples.
+    pub tree: Tree,
+    /// CPU seconds per request of fair laps, which all samples together stand for.
+    pub per_request: f64,
 }
 
 /// One check: a capture's own integrity counter, or two sources against each other.
@@ -88,6 +144,8 @@ pub struct Paths {
     pub results: String,
     /// `tables.md`.
     pub tables: String,
+    /// `report.html`.
+    pub page: String,
 }
 
 impl Report {

@@ -5,16 +5,20 @@ use std::collections::BTreeMap;
 use assay_analyses::compare::ArmName;
 use assay_analyses::comparisons::{self, FairLaps, LapCpu};
 use assay_analyses::cost::{Amount, Cost, Figure, Origin, Per};
+use assay_analyses::costs::wire::{Distribution, RequestRecord, RequestTrip};
 use assay_analyses::findings::Finding;
+use assay_analyses::flame::Flame;
 use assay_analyses::metric::{Kind, Metric};
 use assay_analyses::observer;
+use assay_analyses::trips;
+use assay_analyses::trips::Reason;
 use assay_captures::lap::{Lap, Latency, Load, ProbeState};
 use assay_captures::manifest::Status;
 use assay_captures::run_record::{Arm, Pass, Route, RunRecord, Service};
 use assay_captures::units::{Moment, Nanos, Span};
 use assay_captures::version::FormatVersion;
 
-use crate::report::{Check, Outcome, Paths, Report};
+use crate::report::{Check, OneRequest, Outcome, Paths, Profile, Report, Spread, Which};
 
 const VARIANTS: [(&str, &str, &str, &str); 4] = [
     ("query-ping-on", "per query, ping on", "query", "on"),
@@ -44,10 +48,14 @@ pub(crate) fn report() -> Report {
         pass_effects: observer::pooled(&probed_laps(), &probed_cpu()),
         laps,
         lap_cpu: cpu,
+        requests: vec![request()],
+        distributions: distributions(),
+        profiles: profiles(),
         paths: Paths {
             run: "runs/2000-01-01T00-00-00-toy".into(),
             results: "runs/2000-01-01T00-00-00-toy/results.json".into(),
             tables: "runs/2000-01-01T00-00-00-toy/tables.md".into(),
+            page: "runs/2000-01-01T00-00-00-toy/report.html".into(),
         },
     }
 }
@@ -352,4 +360,65 @@ fn checks() -> Vec<Check> {
         checks.push(check("responses on the wire", found, 1000.0, against, outcome));
     }
     checks
+}
+
+fn request() -> OneRequest {
+    let trip = |start: u64, reason, text: &str| RequestTrip {
+        service: trips::Service::Postgres,
+        start: Nanos(start),
+        end: Nanos(start + 100_000),
+        reason: Some(reason),
+        set_up: false,
+        awaited: start < 1_000_000,
+        after_response: start > 1_000_000,
+        text: text.into(),
+    };
+    OneRequest {
+        arm: ArmName { subject: "toy".into(), variant: "query-ping-on".into() },
+        route: "detail".into(),
+        which: Which::Median,
+        record: RequestRecord {
+            slot: 7,
+            length: Nanos(1_000_000),
+            trips: vec![
+                trip(200_000, Reason::PoolPing, ""),
+                trip(400_000, Reason::User, "SELECT * FROM toys WHERE name = $1"),
+                trip(1_100_000, Reason::PoolPing, ""),
+            ],
+        },
+    }
+}
+
+fn distributions() -> Vec<Spread> {
+    let of = |(variant, trips): (&str, u64)| Spread {
+        arm: ArmName { subject: "toy".into(), variant: variant.into() },
+        route: "detail".into(),
+        distribution: Distribution {
+            metric: Metric::PostgresFlights,
+            steady: [(trips, 496)].into(),
+            preparing: [(trips + 1, 4)].into(),
+        },
+    };
+    [("query-ping-on", 9), ("query-ping-off", 6)].map(of).into()
+}
+
+fn profiles() -> Vec<Profile> {
+    let of = |(variant, pings): (&str, u64)| {
+        let mut flame = Flame::default();
+        for (stack, samples) in [
+            ("start_thread;toy::handle;sqlx::query", 40),
+            ("start_thread;toy::handle;sqlx::ping", pings),
+            ("start_thread;toy::handle;toy::render", 30),
+        ] {
+            (0..samples).for_each(|_| flame.add(stack.split(';')));
+        }
+        Profile {
+            arm: ArmName { subject: "toy".into(), variant: variant.into() },
+            route: "detail".into(),
+            process: "subject".into(),
+            tree: flame.tree(0.01),
+            per_request: 200e-6,
+        }
+    };
+    [("query-ping-on", 30), ("query-ping-off", 10)].map(of).into()
 }

@@ -169,7 +169,7 @@ fn incomplete(report: &Report) -> Vec<Point> {
 
 fn files(report: &Report) -> Vec<Point> {
     let paths = &report.paths;
-    [&paths.run, &paths.results, &paths.tables]
+    [&paths.run, &paths.page, &paths.results, &paths.tables]
         .into_iter()
         .filter(|path| !path.is_empty())
         .map(Point::new)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use assay_analyses::compare::ArmName;
 use assay_analyses::cost::{Cost, Figure, Origin};
 use assay_analyses::costs::cpu::{CpuFold, CpuFolds, Profile};
 use assay_analyses::metric::Metric;
@@ -10,6 +11,7 @@ use assay_captures::capture;
 use assay_captures::ids::Role;
 use assay_captures::manifest::Target;
 use assay_captures::perf_script::{Decoder, FILE};
+use assay_reports::report;
 
 use super::cells::{Cell, Cells, Recorded};
 use super::sheet::{Against, Sheet, lost};
@@ -20,6 +22,10 @@ const METRICS: [Metric; 1] = [Metric::CpuPhase];
 /// How far samples × period may lie from the process clock of the same laps, beside what chance
 /// does to so many samples (two standard errors).
 const TOLERANCE: f64 = 0.05;
+
+/// Calls with a smaller share of a process's samples count in their callers: they would be
+/// narrower than a pixel.
+const CALL_SHARE: f64 = 0.004;
 
 /// A cell whose CPU time was sampled.
 struct Sampled<'a> {
@@ -93,11 +99,31 @@ fn note(sheet: &mut Sheet, cell: &Sampled<'_>, profile: &Profile, used: &Used) {
     check_sum(sheet, &cell.origin, profile, &clocks);
     let against = Against::none("samples are missing: shares are doubtful");
     sheet.check(&cell.origin, "chunks of samples lost", cell.lost_chunks as f64, against);
+    note_calls(sheet, cell, profile);
     let costs = profile.costs(&cell.origin, &cell.per_request).into_iter();
     sheet.costs.extend(costs.map(|cost| match shifted(&cost, profile, &clocks) {
         Some(doubt) => cost.doubted(doubt),
         None => cost,
     }));
+}
+
+/// Keeps the calls of the service and of Postgres for whoever wants to look at them.
+fn note_calls(sheet: &mut Sheet, cell: &Sampled<'_>, profile: &Profile) {
+    for role in [Role::Subject, Role::Postgres] {
+        let (Some(tree), Some(figure)) =
+            (profile.tree(role, CALL_SHARE), cell.per_request.get(&role))
+        else {
+            continue;
+        };
+        let origin = &cell.origin;
+        sheet.profiles.push(report::Profile {
+            arm: ArmName { subject: origin.subject.clone(), variant: origin.variant.clone() },
+            route: origin.route.clone(),
+            process: role.word().to_owned(),
+            tree,
+            per_request: figure.value,
+        });
+    }
 }
 
 /// CPU seconds by process clocks, over the recorded laps.

@@ -87,6 +87,9 @@ pub fn analyze(run: &Path) -> Result<Report> {
         pass_effects,
         laps,
         lap_cpu: used.fair,
+        requests: sheet.requests,
+        distributions: sheet.distributions,
+        profiles: sheet.profiles,
         paths: paths(),
     })
 }
@@ -113,5 +116,6 @@ fn paths() -> Paths {
         run: String::new(),
         results: run_dir::RESULTS.to_owned(),
         tables: run_dir::TABLES.to_owned(),
+        page: run_dir::PAGE.to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use assay_analyses::findings::StatementUse;
 use assay_analyses::metric::Metric;
 use assay_captures::capture::{self, OpenError};
 use assay_captures::manifest::{Manifest, Status};
-use assay_reports::report::{Check, Outcome};
+use assay_reports::report::{Check, OneRequest, Outcome, Profile, Spread};
 
 /// The sheet that everything is written on.
 #[derive(Debug)]
@@ -17,6 +17,9 @@ pub(super) struct Sheet {
     pub(super) costs: Vec<Cost>,
     pub(super) checks: Vec<Check>,
     pub(super) statements: Vec<StatementUse>,
+    pub(super) requests: Vec<OneRequest>,
+    pub(super) distributions: Vec<Spread>,
+    pub(super) profiles: Vec<Profile>,
 }
 
 impl Sheet {
@@ -27,6 +30,9 @@ impl Sheet {
             costs: Vec::new(),
             checks: Vec::new(),
             statements: Vec::new(),
+            requests: Vec::new(),
+            distributions: Vec::new(),
+            profiles: Vec::new(),
         }
     }
 

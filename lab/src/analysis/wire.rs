@@ -9,6 +9,7 @@ use assay_captures::capture;
 use assay_captures::ids::Role;
 use assay_captures::lap::Load;
 use assay_captures::manifest::{Manifest, Target};
+use assay_reports::report::{OneRequest, Spread, Which};
 
 use super::cells::{Cell, Recorded};
 use super::sheet::{Against, Sheet, lost};
@@ -88,7 +89,7 @@ fn loaded(
 }
 
 fn serial(
-    sheet: &Sheet,
+    sheet: &mut Sheet,
     origin: &Origin,
     recorded: &Recorded<'_>,
     manifest: &Manifest,
@@ -103,6 +104,16 @@ fn serial(
     let mut fold = WireFold::serial(&slots, ports(&manifest.targets));
     capture::packets(&folder.join(FILE), &mut fold).map_err(|error| lost(&error))?;
     let outcome = fold.finish_serial(origin);
+    let arm = || ArmName { subject: origin.subject.clone(), variant: origin.variant.clone() };
+    let single = [(Which::Median, outcome.median), (Which::Slowest, outcome.slowest)];
+    sheet.requests.extend(single.into_iter().filter_map(|(which, record)| {
+        Some(OneRequest { arm: arm(), route: origin.route.clone(), which, record: record? })
+    }));
+    sheet.distributions.extend(outcome.distributions.into_iter().map(|distribution| Spread {
+        arm: arm(),
+        route: origin.route.clone(),
+        distribution,
+    }));
     Ok(Outcome {
         costs: outcome.costs,
         integrity: outcome.integrity,

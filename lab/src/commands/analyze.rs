@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use assay_captures::run_dir;
 use assay_reports::report::Report;
-use assay_reports::{json, markdown};
+use assay_reports::{html, json, markdown};
 
 use super::WrongUsage;
 use super::run::is_run;
@@ -15,11 +15,11 @@ use crate::exit::Exit;
 use crate::run_directory::write_private;
 use crate::ui::Ui;
 
-/// Writes `results.json` and `tables.md` anew.
+/// Writes `results.json`, `tables.md` and `report.html` anew.
 pub fn analyze(ui: &Ui, args: &AnalyzeArgs) -> Result<Exit> {
     let report = open(&args.run)?;
     write(&args.run, &report)?;
-    for name in [run_dir::RESULTS, run_dir::TABLES] {
+    for name in [run_dir::RESULTS, run_dir::TABLES, run_dir::PAGE] {
         ui.result(&format!("{}\n", args.run.join(name).display()));
     }
     Ok(Exit::Done)
@@ -39,6 +39,7 @@ pub(super) fn write(run: &Path, report: &Report) -> Result<()> {
     let rendered = [
         (run_dir::RESULTS, json::render(report)),
         (run_dir::TABLES, markdown::render(report, &[])),
+        (run_dir::PAGE, html::render(report, &[])),
     ];
     for (name, text) in rendered {
         write_private(&run.join(name), text.as_bytes())?;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use assay_captures::run_dir;
 use assay_reports::report::{Paths, Report};
 use assay_reports::terminal::View;
-use assay_reports::{json, markdown, terminal};
+use assay_reports::{html, json, markdown, terminal};
 
 use super::WrongUsage;
 use super::analyze::open;
@@ -37,6 +37,7 @@ pub(super) fn rendered(report: &Report, routes: &[String], format: Format, ui: &
     match format {
         Format::Table => terminal::render(report, routes, view(ui)),
         Format::Md => markdown::render(report, routes),
+        Format::Html => html::render(report, routes),
         Format::Json => json::render(report),
     }
 }
@@ -52,6 +53,7 @@ pub(super) fn paths(run: &Path) -> Paths {
         run: run.display().to_string(),
         results: of(run_dir::RESULTS),
         tables: of(run_dir::TABLES),
+        page: of(run_dir::PAGE),
     }
 }
 

@@ -133,7 +133,7 @@ pub(super) fn conclude(
             progress.done("done");
             ui.result(&report::rendered(&report, &[], format, ui));
             let path = run.path().display();
-            ui.say(&format!("the captures, results.json and tables.md are in {path}"));
+            ui.say(&format!("captures, report.html, results.json and tables.md are in {path}"));
             Ok(Exit::Done)
         }
         Err(Ended::Cancelled) => ended_early(ui, &mut run, Interrupted.into()),

@@ -4,6 +4,7 @@ use assay_analyses::compare::Comparison;
 use assay_analyses::cost::{Amount, Cost, Figure};
 use assay_analyses::metric::{Kind, Metric};
 use assay_analyses::verdict::Verdict;
+use assay_captures::lap::Lap;
 use assay_captures::run_record::Arm;
 
 use super::notes::Notes;
@@ -12,36 +13,36 @@ use crate::numbers::{self, Scale};
 use crate::report::Report;
 
 /// One route of a report.
-pub(super) struct Finder<'a> {
-    pub(super) report: &'a Report,
-    pub(super) route: &'a str,
+pub(crate) struct Finder<'a> {
+    pub(crate) report: &'a Report,
+    pub(crate) route: &'a str,
     /// The arms that were run on it, the reference first.
-    pub(super) arms: Vec<&'a Arm>,
+    pub(crate) arms: Vec<&'a Arm>,
 }
 
 /// What a line shows.
 #[derive(Clone)]
-pub(super) struct Wanted<'a> {
-    pub(super) name: String,
-    pub(super) indent: usize,
-    pub(super) metric: Metric,
-    pub(super) labels: Vec<(&'a str, &'a str)>,
+pub(crate) struct Wanted<'a> {
+    pub(crate) name: String,
+    pub(crate) indent: usize,
+    pub(crate) metric: Metric,
+    pub(crate) labels: Vec<(&'a str, &'a str)>,
     /// The passes to take it from, the best first; the first that has it in any arm is taken
     /// for all of them.
-    pub(super) passes: &'a [&'a str],
+    pub(crate) passes: &'a [&'a str],
     /// Unit of a count.
-    pub(super) count: &'static str,
+    pub(crate) count: &'static str,
     /// The metric that this is a part of: where that was measured, what was never seen of it
     /// is 0.
-    pub(super) total: Option<Metric>,
+    pub(crate) total: Option<Metric>,
     /// A figure that stands near, in the metric's unit: both are shown in one unit.
-    pub(super) beside: f64,
+    pub(crate) beside: f64,
     /// A doubt that the group's title says already.
-    pub(super) said: &'a str,
+    pub(crate) said: &'a str,
 }
 
 impl<'a> Wanted<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         name: impl Into<String>,
         metric: Metric,
         count: &'static str,
@@ -61,43 +62,55 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    pub(super) fn with(mut self, label: &'a str, value: &'a str) -> Self {
+    pub(crate) fn with(mut self, label: &'a str, value: &'a str) -> Self {
         self.labels.push((label, value));
         self
     }
 
-    pub(super) fn part(mut self) -> Self {
+    pub(crate) fn part(mut self) -> Self {
         self.indent += 1;
         self.total = Some(self.metric);
         self
     }
 
-    pub(super) fn inside(mut self) -> Self {
+    pub(crate) fn inside(mut self) -> Self {
         self.indent += 1;
         self
     }
 }
 
 impl<'a> Finder<'a> {
-    pub(super) fn new(report: &'a Report, route: &'a str) -> Self {
+    pub(crate) fn new(report: &'a Report, route: &'a str) -> Self {
         let was_run = |arm: &&Arm| {
             report.costs.iter().any(|cost| cost.origin.route == route && is_of(cost, arm))
         };
         Self { report, route, arms: report.run.arms.iter().filter(was_run).collect() }
     }
 
+    /// The laps of an arm in which no probe ran.
+    pub(crate) fn fair_laps(&self, arm: &Arm) -> impl Iterator<Item = &'a Lap> + use<'a> {
+        let (report, route) = (self.report, self.route.to_owned());
+        let (subject, variant) = (arm.subject.clone(), arm.variant.clone());
+        report.laps.iter().filter(move |lap| {
+            lap.pass == "fair"
+                && lap.route == route
+                && lap.subject == subject
+                && lap.variant == variant
+        })
+    }
+
     /// Whether a cost is one of the first column.
-    pub(super) fn is_first(&self, cost: &Cost) -> bool {
+    pub(crate) fn is_first(&self, cost: &Cost) -> bool {
         self.arms.first().is_some_and(|arm| is_of(cost, arm))
     }
 
-    pub(super) fn costs(&self, metric: Metric) -> impl Iterator<Item = &'a Cost> + use<'a> {
+    pub(crate) fn costs(&self, metric: Metric) -> impl Iterator<Item = &'a Cost> + use<'a> {
         let (report, route) = (self.report, self.route.to_owned());
         report.costs.iter().filter(move |cost| cost.metric == metric && cost.origin.route == route)
     }
 
     /// One cost an arm, all of the same pass.
-    pub(super) fn find(&self, wanted: &Wanted<'_>) -> Vec<Option<&'a Cost>> {
+    pub(crate) fn find(&self, wanted: &Wanted<'_>) -> Vec<Option<&'a Cost>> {
         for pass in wanted.passes {
             let found: Vec<Option<&Cost>> =
                 self.arms.iter().map(|arm| self.one(arm, wanted, pass)).collect();
@@ -124,7 +137,8 @@ impl<'a> Finder<'a> {
         found.first().copied()
     }
 
-    fn comparison(&self, cost: &Cost) -> Option<&'a Comparison> {
+    /// How a cost compares with the reference's.
+    pub(crate) fn comparison(&self, cost: &Cost) -> Option<&'a Comparison> {
         self.report.comparisons.iter().find(|comparison| {
             let cell = &comparison.cell;
             cell.metric == cost.metric

@@ -19,7 +19,7 @@ const USAGE: &[&str] = &["fair", "usage", "foreign"];
 const ALLOCATIONS: &[&str] = &["allocations"];
 
 /// The reasons of a round trip, and what they are called in the table.
-const REASONS: [(&str, &str); 5] = [
+pub(crate) const REASONS: [(&str, &str); 5] = [
     ("user", "user statements"),
     ("transaction", "transaction control"),
     ("prepare", "statement prepares"),
