@@ -163,11 +163,11 @@ fn fair_laps() -> (Vec<Lap>, LapCpu) {
         for round in 0..6 {
             for ((variant, ..), (rate, arm)) in VARIANTS.into_iter().zip(rates.into_iter().zip(0..))
             {
-                let order = u32::try_from(laps.len()).unwrap();
+                let order = u32::try_from(laps.len()).expect("few laps");
                 let drift = [0, 40, -20, 10, 60, -30][round as usize];
                 let own = [0, 7, -35, 30][((round + arm) % 4) as usize];
                 let rate: i64 = rate + drift + if arm == 0 { 0 } else { own };
-                laps.push(lap(variant, route, round, order, rate.try_into().unwrap()));
+                laps.push(lap(variant, route, round, order, rate.try_into().expect("a rate")));
                 let subject = 0.4 / rate as f64;
                 let cached = route == "cached";
                 let pings = [30e-6, 0.0, 12e-6, 0.0][arm as usize];
@@ -272,7 +272,7 @@ fn timed(cpu: &LapCpu, laps: &[Lap]) -> Vec<Cost> {
                     .map(|lap| cpu[&lap.order][process])
                     .collect();
                 let amount =
-                    Amount::Measured(assay_analyses::laps::median_figure(&values).unwrap());
+                    Amount::Measured(assay_analyses::laps::median_figure(&values).expect("laps"));
                 let fair = origin(variant, route, "fair");
                 costs.push(
                     fair.cost(Metric::CpuTime, Per::Request, amount).with("process", process),

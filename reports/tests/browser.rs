@@ -19,10 +19,10 @@ const DRIVER: &str = include_str!("browser.js");
 
 /// Opens the page and returns what the driver wrote down, and what the browser complained of.
 fn drive(page: &str, dark: bool) -> (serde_json::Value, String) {
-    let folder = TempDir::new().unwrap();
+    let folder = TempDir::new().expect("a folder");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
-        fs::write(&path, text).unwrap();
+        fs::write(&path, text).expect("written");
         path
     };
     write("report.html", page);
@@ -49,14 +49,14 @@ fn drive(page: &str, dark: bool) -> (serde_json::Value, String) {
     let said = said.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     let console: String =
         talk.lines().filter(|line| line.contains("CONSOLE")).collect::<Vec<_>>().join("\n");
-    (serde_json::from_str(&said).unwrap(), console)
+    (serde_json::from_str(&said).expect("JSON"), console)
 }
 
 #[test]
 fn the_page_works_in_a_browser_and_asks_nobody_for_anything() {
     let (said, console) = drive(&html::render(&sample::report(), &[]), false);
     assert_eq!(console, "", "the browser complained");
-    let list = |name: &str| said[name].as_array().unwrap().clone();
+    let list = |name: &str| said[name].as_array().expect("a list").clone();
     assert_eq!(list("errors"), Vec::<serde_json::Value>::new());
     assert_eq!(list("requests"), Vec::<serde_json::Value>::new());
     assert_eq!(list("unnamed"), Vec::<serde_json::Value>::new(), "charts without a name");
@@ -67,7 +67,7 @@ fn the_page_works_in_a_browser_and_asks_nobody_for_anything() {
     assert_ne!(said["sorted"], said["unsorted"]);
     assert_eq!(said["back"], said["unsorted"]);
     let rows = |name: &str| -> Vec<String> {
-        list(name).iter().map(|row| row.as_str().unwrap().to_owned()).collect()
+        list(name).iter().map(|row| row.as_str().expect("text").to_owned()).collect()
     };
     let filtered = rows("filtered");
     assert!(
@@ -75,12 +75,18 @@ fn the_page_works_in_a_browser_and_asks_nobody_for_anything() {
         "{filtered:?}"
     );
     assert_eq!(said["hidden_columns"], 1);
-    assert!(said["markdown"].as_str().unwrap().starts_with("| cost | unit |"), "{said}");
-    assert!(said["csv"].as_str().unwrap().contains("\r\nround trips,trips,9,6 −3"), "{said}");
-    assert!(said["finding_chart"].as_bool().unwrap(), "an opened finding shows its chart");
-    assert!(said["calls"].as_u64().unwrap() >= 5, "the flame graph is drawn");
-    assert!(said["zoomed"].as_bool().unwrap(), "a call that was pressed takes the whole width");
-    assert!(said["difference"].as_str().unwrap().contains("−"), "{said}");
+    assert!(said["markdown"].as_str().expect("text").starts_with("| cost | unit |"), "{said}");
+    assert!(said["csv"].as_str().expect("text").contains("\r\nround trips,trips,9,6 −3"), "{said}");
+    assert!(
+        said["finding_chart"].as_bool().expect("yes or no"),
+        "an opened finding shows its chart"
+    );
+    assert!(said["calls"].as_u64().expect("a number") >= 5, "the flame graph is drawn");
+    assert!(
+        said["zoomed"].as_bool().expect("yes or no"),
+        "a call that was pressed takes the whole width"
+    );
+    assert!(said["difference"].as_str().expect("text").contains("−"), "{said}");
 }
 
 #[test]
@@ -88,5 +94,10 @@ fn the_dark_page_can_be_read_too() {
     let (said, console) = drive(&html::render(&sample::report(), &[]), true);
     assert_eq!(console, "");
     assert_eq!(said["dark"], true, "this browser shows no dark page");
-    assert_eq!(said["pale"].as_array().unwrap().len(), 0, "text below 4.5 : 1: {}", said["pale"]);
+    assert_eq!(
+        said["pale"].as_array().expect("a list").len(),
+        0,
+        "text below 4.5 : 1: {}",
+        said["pale"]
+    );
 }

@@ -67,39 +67,39 @@ fn calibrated() -> Calibrated {
 #[test]
 fn truth_reading_error_limit_and_verdict_stand_beside_each_other() {
     insta::assert_snapshot!(terminal(&calibrated(), 100), @r"
-    Calibration: every instrument against a service of known costs
-      2000-01-01 00:00 UTC, assay 0.0.0, quick run
-      cpu toy
-      load average of the machine: 0.10 before
+Calibration: every instrument against a service of known costs
+  2000-01-01 00:00 UTC, assay 0.0.0, quick run
+  cpu toy
+  load average of the machine: 0.10 before
 
-    Figures, per request, as the worst of all readings has them
-                              truth      read    error  limit  readings  verdict
-    postgres
-      postgres.flights            5         5        0  exact         1  ✓ holds
-      postgres.bytes_sent     246 B     240 B  −2.44 %  exact         1  ✗ outside
-    burn
-      cpu.time             1.500 ms  1.507 ms  +0.50 %   ±3 %         1  ✓ holds
-    heap
-      allocations.blocks         37       n/a      n/a  exact         1  ? n/a
-      → postgres.bytes_sent of postgres: outside its limit: 8 connections, 1 process, pass wire (−2.44
-        %)
-      → allocations.blocks of heap: gone: 8 connections, 1 process, pass wire
+Figures, per request, as the worst of all readings has them
+                          truth      read    error  limit  readings  verdict
+postgres
+  postgres.flights            5         5        0  exact         1  ✓ holds
+  postgres.bytes_sent     246 B     240 B  −2.44 %  exact         1  ✗ outside
+burn
+  cpu.time             1.500 ms  1.507 ms  +0.50 %   ±3 %         1  ✓ holds
+heap
+  allocations.blocks         37       n/a      n/a  exact         1  ? n/a
+  → postgres.bytes_sent of postgres: outside its limit: 8 connections, 1 process, pass wire (−2.44
+    %)
+  → allocations.blocks of heap: gone: 8 connections, 1 process, pass wire
 
-    Shares of CPU samples: recordings whose interval holds the true share
-              truth  samples    inside     limit  verdict
-      alder  40.0 %   41.0 %  20 of 20  17 of 20  ✓ holds
+Shares of CPU samples: recordings whose interval holds the true share
+          truth  samples    inside     limit  verdict
+  alder  40.0 %   41.0 %  20 of 20  17 of 20  ✓ holds
 
-    What a probe costs the service, in neighbouring laps with it off and on; outside its limit is what
-    lies above it with its whole interval
-               cost       interval  least seen  pairs  limit  verdict
-    wire
-      rate  +2.10 %  −0.4 to 4.6 %       2.5 %     40  6.0 %  ✓ holds
-      → highest rate that the wire recorded without a drop: 41,234 requests and 82,468 packets a second
-        (32 connections, 3 processes); nothing was dropped, also not at the fastest that could be sent
+What a probe costs the service, in neighbouring laps with it off and on; outside its limit is what
+lies above it with its whole interval
+           cost       interval  least seen  pairs  limit  verdict
+wire
+  rate  +2.10 %  −0.4 to 4.6 %       2.5 %     40  6.0 %  ✓ holds
+  → highest rate that the wire recorded without a drop: 41,234 requests and 82,468 packets a second
+    (32 connections, 3 processes); nothing was dropped, also not at the fastest that could be sent
 
-    4 of 6 figures are within their limits; 1 outside: postgres.bytes_sent of postgres; 1 not measured:
-    allocations.blocks of heap.
-    ");
+4 of 6 figures are within their limits; 1 outside: postgres.bytes_sent of postgres; 1 not measured:
+allocations.blocks of heap.
+");
 }
 
 #[test]

@@ -120,6 +120,7 @@ fn row(report: &Report, lap: &Lap) -> Vec<String> {
             format!("{}/s, {connections}", numbers::number(rate, 0))
         }
         Load::Serial { .. } => "one at a time".to_owned(),
+        Load::Foreign => "what others sent".to_owned(),
     };
     vec![
         lap.order.to_string(),
