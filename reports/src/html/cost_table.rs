@@ -19,7 +19,7 @@ pub(super) fn push(page: &mut String, report: &Report, route: &Route) {
         "<div class=\"tools\" data-table=\"{table}\" hidden></div>\n\
          <div class=\"wide\"><table class=\"cost\" id=\"{table}\">\n<caption>What one request of \
          {} costs; the first column is the reference</caption>\n<thead><tr>\
-         <th scope=\"col\">cost</th><th scope=\"col\">unit</th>",
+         <th scope=\"col\">cost</th><th scope=\"col\" class=\"unit\">unit</th>",
         text(&content.route)
     ));
     for title in &content.titles {
@@ -95,10 +95,13 @@ fn cell(content: &CostTable, line: &Line, entry: &Entry, variant: bool) -> Strin
 }
 
 fn references(content: &CostTable, notes: &[usize]) -> String {
-    let link = |number: &usize| {
-        format!("<sup><a href=\"#{}\">{number}</a></sup>", note(&content.route, *number))
-    };
-    notes.iter().map(link).collect()
+    if notes.is_empty() {
+        return String::new();
+    }
+    let link =
+        |number: &usize| format!("<a href=\"#{}\">{number}</a>", note(&content.route, *number));
+    let links: Vec<String> = notes.iter().map(link).collect();
+    format!("<sup>{}</sup>", links.join(", "))
 }
 
 fn note(route: &str, number: usize) -> String {
