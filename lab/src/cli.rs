@@ -1,5 +1,6 @@
 //! The command line. Help texts are the doc comments.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -26,8 +27,10 @@ pub enum Command {
     /// Measure an experiment
     #[command(after_help = "Example: assay run experiment.toml --quick --pass fair,wire")]
     Run(RunArgs),
-    /// Say what a request of a service costs that is already running
-    #[command(after_help = "Example: assay observe --url http://127.0.0.1:8080/posts/1")]
+    /// Say what a request of a service costs that is already running, or what a command says to
+    /// Postgres and Redis
+    #[command(after_help = "Example: assay observe --url http://127.0.0.1:8080/posts/1\n\
+                            Example: assay observe --budget budget.toml -- pytest -q")]
     Observe(ObserveArgs),
     /// Build the results of a run again from its captures
     #[command(after_help = "Example: assay analyze runs/2026-12-01T10-02-11-blog")]
@@ -130,12 +133,24 @@ pub struct ObserveArgs {
     /// Only these passes: fair, serial, wire, syscalls, cpu
     #[arg(long, value_name = "PASS", value_delimiter = ',')]
     pub pass: Vec<String>,
-    /// Keep the run in this folder, new or empty [default: runs/TIME-NAME]
+    /// Keep the run in this folder, new or empty [default: runs/TIME-NAME; nothing of a COMMAND]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print JSON
+    /// Print JSON; of a COMMAND on standard error, and DIR/results.json has it with --out DIR
     #[arg(long)]
     pub json: bool,
+    /// Hold what COMMAND said against these limits: exit code 3 when one is broken
+    #[arg(long, value_name = "FILE", requires = "command")]
+    pub budget: Option<PathBuf>,
+    /// Run this, and count what all of its processes say to Postgres and Redis, over TCP and Unix
+    /// sockets
+    ///
+    /// Its output is its own; the table goes to standard error. The exit code is the command's, or
+    /// 3 when it succeeded and broke the budget. Killing assay leaves the command running.
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = [
+        "service", "url", "foreign_load", "serial", "method", "header", "data", "pass",
+    ])]
+    pub command: Vec<OsString>,
 }
 
 /// What `analyze` takes.

@@ -15,6 +15,8 @@ pub enum Exit {
     Failed,
     /// Stopped by the user.
     Interrupted,
+    /// What a command ended with that was observed.
+    OfCommand(u8),
 }
 
 impl Exit {
@@ -30,6 +32,7 @@ impl Exit {
             Self::WrongUsage => 2,
             Self::Failed => 3,
             Self::Interrupted => 130,
+            Self::OfCommand(code) => code,
         }
     }
 

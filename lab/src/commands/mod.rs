@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod inspect;
 mod observe;
+mod observe_command;
 mod report;
 mod run;
 mod runs;

@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use super::blame;
+use super::observe_command::observe_command;
 use super::run::{Prepared, conclude, record, start};
 use crate::cli::{Format, ObserveArgs};
 use crate::exit::Exit;
@@ -13,6 +14,9 @@ use crate::ui::Ui;
 
 /// Attaches to a service, measures it, and leaves it as it was.
 pub fn observe(ui: &Ui, args: &ObserveArgs) -> Result<Exit> {
+    if !args.command.is_empty() {
+        return observe_command(ui, args);
+    }
     let options = Options::read(args)?;
     let attachment = observe::look_for(&options)?;
     ui.say(&in_words(&attachment.found));

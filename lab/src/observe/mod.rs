@@ -5,7 +5,9 @@
 //! where it listens, and the services behind its connections. Nothing of the service is changed.
 
 mod attach;
+mod command_trips;
 mod found;
+mod held;
 mod options;
 mod plan;
 mod rights;
@@ -15,7 +17,9 @@ mod tables;
 mod tests;
 
 pub use attach::{Attachment, Spoken, in_words, look_for};
+pub use command_trips::{Said, read as read_command};
 pub use found::{Found, FoundServer, FoundService, NotFound, Wanted, find};
+pub use held::{Ended, Held};
 pub use options::{Options, Target};
 pub use plan::materials;
 pub use rights::lost;

@@ -7,4 +7,5 @@ mod guarded_run;
 mod incomplete;
 mod inspect;
 mod observe;
+mod observe_command;
 mod services;

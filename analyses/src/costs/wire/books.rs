@@ -1,5 +1,7 @@
 //! The books of a fold: everything that is counted is charged here, to a window or to nobody.
 
+use std::collections::HashMap;
+
 use assay_captures::tcp::{Connection, Side};
 use assay_captures::units::{Moment, Span};
 
@@ -10,7 +12,7 @@ use super::statements::{StatementId, Tally};
 use crate::attribute::{Ledger, Owner, Windows};
 use crate::metric::Metric;
 use crate::trips::postgres::{Answered, Fact, FactSink};
-use crate::trips::{Service, Trip, redis};
+use crate::trips::{Reason, Service, Trip, What, redis};
 
 #[derive(Debug)]
 pub(super) struct Books {
@@ -19,6 +21,8 @@ pub(super) struct Books {
     pub(super) tallies: Vec<Tally>,
     pub(super) faults: Faults,
     pub(super) details: Details,
+    /// The statement of the last trip on each connection, and how often in a row.
+    runs: HashMap<Connection, (StatementId, u64)>,
     /// Trips and responses by window, where single requests are told apart.
     pub(super) slots: Option<Vec<SlotTrace>>,
 }
@@ -41,6 +45,7 @@ impl Books {
             tallies: Vec::new(),
             faults: Faults::default(),
             details: Details::default(),
+            runs: HashMap::new(),
             slots: keeps_trips.then(|| vec![SlotTrace::default(); spans.len()]),
         }
     }
@@ -128,9 +133,31 @@ impl Books {
             (Service::Redis, true) => {}
             (Service::Redis, false) => counts.add(Count::RedisFlights, 1),
         });
+        self.run(&trip);
         if let Some(slot) = self.slot(trip.start) {
             slot.trips.push(trip);
         }
+    }
+
+    /// Counts trips in a row for one statement; those of pools and transactions do not break it.
+    fn run(&mut self, trip: &Trip) {
+        let (Some(Reason::User), What::Statement(statement)) = (trip.reason, &trip.what) else {
+            return;
+        };
+        let run = self.runs.entry(trip.connection).or_insert((*statement, 0));
+        if run.0 != *statement {
+            *run = (*statement, 0);
+        }
+        run.1 += 1;
+        let length = run.1;
+        self.tally(trip.start, *statement, |tally| {
+            tally.longest_run = tally.longest_run.max(length);
+        });
+    }
+
+    /// A connection is over.
+    pub(super) fn closed(&mut self, connection: Connection) {
+        self.runs.remove(&connection);
     }
 
     pub(super) fn redis(&mut self, connection: Connection, fact: redis::Fact) {

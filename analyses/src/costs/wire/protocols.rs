@@ -180,7 +180,10 @@ impl Talk {
             Spoken::Http(decoder) => decoder.close(moment, &mut |message| {
                 http_message(&message, connection, books);
             }),
-            Spoken::Postgres(both) => both.1.close(moment, &mut Entries { books, connection }),
+            Spoken::Postgres(both) => {
+                both.1.close(moment, &mut Entries { books, connection });
+                books.closed(connection);
+            }
             Spoken::Redis(both) => {
                 both.1.close(moment, &mut |fact| books.redis(connection, fact));
             }

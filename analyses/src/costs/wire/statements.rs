@@ -47,6 +47,9 @@ pub struct StatementCost {
     pub rows: u64,
     /// Bytes of those rows' messages.
     pub bytes: u64,
+    /// Trips for it in a row on one connection, with no other statement between; the most. One trip
+    /// with several executions counts once.
+    pub longest_run: u64,
     /// Executions per request; `None` where the number of requests is not known.
     pub per_request: Option<f64>,
 }
@@ -79,6 +82,7 @@ pub(super) struct Tally {
     pub(super) prepared: u64,
     pub(super) rows: u64,
     pub(super) bytes: u64,
+    pub(super) longest_run: u64,
 }
 
 impl Default for Statements {
@@ -217,6 +221,7 @@ impl Statements {
                 prepared: tally.prepared,
                 rows: tally.rows,
                 bytes: tally.bytes,
+                longest_run: tally.longest_run,
                 per_request: requests.map(|requests| tally.executions as f64 / requests as f64),
             })
             .collect();
