@@ -232,7 +232,8 @@ impl Session {
                 let statement = statements.first(text);
                 sink.fact(Fact::Prepared { moment, statement });
                 self.name(name, statement);
-                self.push(moment, Step::Parse);
+                let setting = statements.class(statement) == Some(Class::Setting);
+                self.push(moment, Step::Parse { setting });
             }
             Frontend::Bind { portal, statement } => {
                 self.bind(portal, statement, statements);
@@ -328,7 +329,7 @@ impl Session {
             // 0 is the end, 12 the last word of SASL: neither asks anything of the client.
             Backend::Authentication(0 | 12) => {}
             Backend::Authentication(_) => self.answer_opening(),
-            Backend::ParseComplete => self.answer(|step| matches!(step, Step::Parse)),
+            Backend::ParseComplete => self.answer(|step| matches!(step, Step::Parse { .. })),
             Backend::BindComplete => {
                 self.suspended = false;
                 self.answer(|step| matches!(step, Step::Bind));

@@ -403,6 +403,37 @@ fn a_sync_that_ends_a_batch_sent_with_flush_is_no_ping() {
 }
 
 #[test]
+fn an_empty_statement_is_a_ping_also_where_it_is_prepared_on_its_way() {
+    // pgjdbc's isValid().
+    check("F: P() B D(P) E S\n B: 1 2 n I Z", "pool-ping | ready 1 ran 1");
+    // Prepared and run in two trips: only the second asks anything.
+    check(
+        "F: P(s1,) D S\n B: 1 t n Z\n F: B(s1) E S\n B: 2 I Z",
+        "prepare pool-ping | ready 2 ran 1",
+    );
+}
+
+#[test]
+fn settings_that_are_prepared_belong_to_connection_set_up() {
+    // diesel-async, through tokio-postgres.
+    check_from_start(
+        "F: startup
+         B: R(0) Z
+         F: P(s1,set time zone 'UTC') D S
+         B: 1 t n Z
+         F: B(s1) E S
+         B: 2 C(SET) Z
+         F: C S
+         B: 3 Z
+         F: P(s2,select a) D S
+         B: 1 t n Z
+         F: P(s3,set time zone 'CET') D S
+         B: 1 t n Z",
+        "set-up set-up set-up set-up~ prepare prepare | ready 6 ran 1",
+    );
+}
+
+#[test]
 fn a_statement_that_was_prepared_before_the_capture_is_known_by_its_tag() {
     check("F: B(S_1) E S\n B: 2 C(BEGIN) Z", "transaction | ready 1 ran 1");
     check("F: B(S_2) E S\n B: 2 C(UPDATE 1) Z", "user | ready 1 ran 1");

@@ -20,7 +20,10 @@ pub(super) enum Step {
         at: usize,
         owes: bool,
     },
-    Parse,
+    /// `setting` where what is prepared is a setting of the session.
+    Parse {
+        setting: bool,
+    },
     Bind,
     Describe(Target),
     /// `owes` once copied data has been sent to its end.
@@ -39,7 +42,7 @@ impl Step {
         match self {
             Self::Opening | Self::Sync | Self::Flush | Self::Function => true,
             Self::Query { owes, .. } | Self::Execute { owes, .. } => owes,
-            Self::Parse | Self::Bind | Self::Describe(_) | Self::Close(_) => false,
+            Self::Parse { .. } | Self::Bind | Self::Describe(_) | Self::Close(_) => false,
         }
     }
 
@@ -54,7 +57,8 @@ impl Step {
             // Closing a portal belongs to running it.
             Self::Close(Target::Portal) => Contents(Contents::PORTAL),
             Self::Close(Target::Statement) => Contents(Contents::CLOSE),
-            Self::Parse | Self::Describe(Target::Statement) => Contents(Contents::PREPARE),
+            Self::Parse { setting: true } => Contents(Contents::PREPARE | Contents::SETTING_NAMED),
+            Self::Parse { .. } | Self::Describe(Target::Statement) => Contents(Contents::PREPARE),
             Self::Bind | Self::Describe(Target::Portal) => Contents(Contents::PORTAL),
             Self::Function => Contents(Contents::USER),
             Self::Query { .. } | Self::Execute { .. } => Contents(Contents::RUN),
@@ -80,6 +84,8 @@ impl Contents {
     const RUN: u16 = 1 << 8;
     /// Portals were made, described or closed.
     const PORTAL: u16 = 1 << 9;
+    /// A setting of the session was prepared.
+    const SETTING_NAMED: u16 = 1 << 10;
 
     pub(super) fn of(class: Class) -> Self {
         Self(match class {
@@ -102,7 +108,9 @@ impl Contents {
 
     pub(super) fn is_set_up(self, setting_up: bool) -> bool {
         let work = Self::USER | Self::TRANSACTION | Self::RESET | Self::EMPTY;
-        self.has(Self::OPENING) || (setting_up && self.has(Self::SETTING) && !self.has(work))
+        // A driver that prepares its settings closes them, too.
+        let settings = self.has(Self::SETTING | Self::SETTING_NAMED) || self.is_close_alone();
+        self.has(Self::OPENING) || (setting_up && settings && !self.has(work))
     }
 
     /// Whether nothing was asked but whether the server is ready.
@@ -124,10 +132,11 @@ impl Contents {
             Reason::PoolReset
         } else if self.has(Self::TRANSACTION) {
             Reason::Transaction
+        } else if self.has(Self::EMPTY) || self.is_bare() {
+            // Also where the empty statement is prepared on its way.
+            Reason::PoolPing
         } else if self.has(Self::PREPARE | Self::CLOSE | Self::PORTAL) && !self.has(Self::RUN) {
             Reason::Prepare
-        } else if self.has(Self::EMPTY) || self.is_bare() {
-            Reason::PoolPing
         } else {
             // Run, and failed before it could say what it was.
             Reason::User
