@@ -23,6 +23,8 @@ have perf || need linux-perf
 have valgrind || need valgrind
 # The browser that the report's tests look at it with.
 have chromium || need chromium
+# Gives a probe's file the rights that it needs, for users who are not root.
+have setcap || [ -x /usr/sbin/setcap ] || need libcap2-bin
 # Clients of the end-to-end tests.
 system_python() { /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
 system_python asyncpg || need python3-asyncpg

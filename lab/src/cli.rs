@@ -243,6 +243,9 @@ pub struct CalibrateArgs {
 /// What `doctor` takes.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
+    /// Exit with 1 also when a piece is missing that only some figures need
+    #[arg(long)]
+    pub strict: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -21,7 +21,7 @@ pub fn facts() -> BTreeMap<String, String> {
         ("kernel", uname().ok().map(|name| name.release().to_string_lossy().into_owned())),
         ("distribution", field(&release, "PRETTY_NAME", '=')),
         ("governor", Some(governor())),
-        ("virtualisation", Some(virtualisation(&cpuinfo))),
+        ("virtualisation", Some(virtualisation_of(&cpuinfo))),
         ("steal", Steal::now().map(Steal::since_boot)),
         ("irq_time_accounting", Some(irq_time_accounting())),
     ];
@@ -83,7 +83,13 @@ pub fn governor() -> String {
     if text.is_empty() { "not controlled here".to_owned() } else { text.trim().to_owned() }
 }
 
-fn virtualisation(cpuinfo: &str) -> String {
+/// Whether this is a virtual machine, and whose.
+#[must_use]
+pub fn virtualisation() -> String {
+    virtualisation_of(&read("/proc/cpuinfo"))
+}
+
+fn virtualisation_of(cpuinfo: &str) -> String {
     let flags = field(cpuinfo, "flags", ':').unwrap_or_default();
     if !flags.split(' ').any(|flag| flag == "hypervisor") {
         return "none seen".to_owned();

@@ -72,6 +72,9 @@ pub struct Description {
     pub tools: &'static [&'static str],
     /// The capabilities that it needs, as `setcap` spells them.
     pub rights: &'static [&'static str],
+    /// What is not measured without these rights, as the subject of a sentence; empty where none
+    /// is needed.
+    pub without: &'static str,
     /// What it costs the service, in words.
     pub cost: &'static str,
 }

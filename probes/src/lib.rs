@@ -29,6 +29,7 @@
 //!         summary: "counts what the service does",
 //!         tools: &[],
 //!         rights: &["cap_sys_ptrace"],
+//!         without: "what other users' processes do",
 //!         cost: "none that can be measured",
 //!     };
 //!     type Recorder = Counter;
@@ -84,6 +85,7 @@ pub mod packet_file;
 pub mod pcapng;
 pub mod perf;
 pub mod processes;
+pub mod rights;
 pub mod ring;
 pub mod session;
 pub mod sockets;

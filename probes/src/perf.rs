@@ -19,6 +19,11 @@ use nix::unistd::mkfifo;
 /// How long perf may take to answer, and to write its file when it ends.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// perf has a page of advice for it.
+const NEEDS_RIGHT: &str = "sampling whole CPUs needs the right cap_perfmon, and cap_syslog for the \
+                           names of kernel functions: run as root, or \
+                           `setcap cap_perfmon,cap_syslog=ep` the probe";
+
 /// A running `perf record`.
 #[derive(Debug)]
 pub struct Perf {
@@ -154,6 +159,9 @@ impl Perf {
             }
             if let Some(status) = self.child.try_wait().context("cannot wait for perf")? {
                 let errors = fs::read_to_string(&self.errors).unwrap_or_default();
+                if errors.contains("perf_event_paranoid") {
+                    bail!(NEEDS_RIGHT);
+                }
                 bail!("perf ended ({status}): {}", last_line(&errors));
             }
             ensure!(Instant::now() < deadline, "perf does not answer to `{word}`");
@@ -233,6 +241,7 @@ fn die_with_us(command: &mut Command) {
     // SAFETY: between fork and exec only system calls are made.
     unsafe {
         command.pre_exec(|| {
+            crate::rights::hand_on()?;
             set_pdeathsig(Signal::SIGKILL)?;
             // The session takes signals by descriptor and has them blocked; a child must not.
             Ok(SigSet::empty().thread_set_mask()?)

@@ -58,6 +58,7 @@ impl Strace {
         // SAFETY: between fork and exec only system calls are made.
         unsafe {
             command.pre_exec(move || {
+                crate::rights::hand_on()?;
                 set_pdeathsig(Signal::SIGINT)?;
                 // The session takes signals by descriptor and has them blocked; a child must not.
                 SigSet::empty().thread_set_mask()?;

@@ -1,20 +1,24 @@
 //! `assay doctor`: what is there, what each missing piece costs, and the command that gets it.
 
+mod rights;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::Result;
+use assay_reports::plain;
 use nix::unistd::Uid;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+
+pub use rights::lacking_rights_of;
+use rights::{Rights, probes, user};
 
 use crate::cli::DoctorArgs;
 use crate::exit::Exit;
 use crate::machine::{self, Steal};
-use crate::probes_build::{ProbePrograms, QUESTIONS};
 use crate::tools::{CARGO, INITDB, PERF, POSTGRES, REDIS_SERVER, STRACE, Tool, VALGRIND};
 use crate::ui::{Ui, printable};
 
@@ -66,38 +70,56 @@ impl Check {
     }
 }
 
-/// Examines the machine. Exit code 1 when the demo could not run.
+/// Examines the machine. Exit code 1 when the demo could not run; with `--strict` also when a
+/// piece is missing that some figure needs.
 pub fn doctor(ui: &Ui, args: &DoctorArgs) -> Result<Exit> {
-    let checks: Vec<Check> =
-        tools().into_iter().chain(probes()).chain(kernel()).chain(noise()).collect();
+    let rights = Rights::look();
+    let checks: Vec<Check> = std::iter::once(user(&rights))
+        .chain(tools())
+        .chain(probes(&rights))
+        .chain(kernel(&rights))
+        .chain(noise())
+        .collect();
     if args.json {
         ui.result(&serde_json::to_string_pretty(&serde_json::json!({
             "schema": 1,
             "checks": checks,
         }))?);
     } else {
-        ui.result(&table(&checks));
+        ui.result(&table(&checks, ui.columns()));
     }
-    let runs = checks.iter().all(|check| check.state != State::Required);
-    Ok(if runs { Exit::Done } else { Exit::CannotMeasure })
+    let any = |state| checks.iter().any(|check| check.state == state);
+    let lacking = any(State::Required) || (args.strict && any(State::Missing));
+    Ok(if lacking { Exit::CannotMeasure } else { Exit::Done })
 }
 
-fn table(checks: &[Check]) -> String {
+fn table(checks: &[Check], columns: usize) -> String {
     let widest = checks.iter().map(|check| check.what.len()).max().unwrap_or_default();
+    let indent = 10 + widest + 2;
     let mut text = String::new();
     for check in checks {
         let mark = match check.state {
-            State::Good => "ok      ",
-            State::Missing => "missing ",
+            State::Good => "ok",
+            State::Missing => "missing",
             State::Required => "REQUIRED",
             State::Doubtful => "doubtful",
         };
+        let mut lead = format!("{mark:8}  {:widest$}  ", check.what);
         let found = printable(&check.found);
-        let _never = writeln!(text, "{mark}  {:widest$}  {found}", check.what);
-        for (label, more) in [("costs", &check.cost), ("mend", &check.mend)] {
-            if !more.is_empty() {
-                let _never = writeln!(text, "          {:widest$}  {label}: {more}", "");
+        for line in plain::wrap(&found, columns.saturating_sub(indent).max(20)) {
+            let _never = writeln!(text, "{lead}{line}");
+            lead = " ".repeat(indent);
+        }
+        if !check.cost.is_empty() {
+            let label = if check.state == State::Doubtful { "but" } else { "lost" };
+            let costs = format!("{label}: {}", printable(&check.cost));
+            for line in plain::wrap(&costs, columns.saturating_sub(indent).max(20)) {
+                let _never = writeln!(text, "{:indent$}{line}", "");
             }
+        }
+        // A command stays in one line, to be copied.
+        if !check.mend.is_empty() {
+            let _never = writeln!(text, "{:indent$}get it: {}", "", printable(&check.mend));
         }
     }
     text
@@ -119,115 +141,11 @@ fn tools() -> Vec<Check> {
     ]
 }
 
-/// What a probe says of itself.
-#[derive(Debug, Deserialize)]
-struct Description {
-    summary: String,
-    tools: Vec<String>,
-    rights: Vec<String>,
-}
-
-impl Description {
-    /// What it records, with what, and by which rights.
-    fn in_words(&self) -> String {
-        let mut text = self.summary.clone();
-        for (label, names) in [("uses", &self.tools), ("needs", &self.rights)] {
-            if !names.is_empty() {
-                let _never = write!(text, "; {label} {}", names.join(", "));
-            }
-        }
-        text
-    }
-}
-
-fn probes() -> Vec<Check> {
-    let Ok(programs) = ProbePrograms::beside_this_program() else { return Vec::new() };
-    let mut checks: Vec<Check> =
-        QUESTIONS.iter().map(|question| probe(&programs, question)).collect();
-    let counter = programs.allocation_counter();
-    checks.push(if counter.is_file() {
-        Check::good("allocation counter", "there")
-    } else {
-        missing_probe("allocation counter", &counter)
-    });
-    checks
-}
-
-fn missing_probe(what: &str, file: &Path) -> Check {
-    let found = format!("{} is not there", file.display());
-    let cost = "its pass; assay demo builds it by itself inside a source checkout";
-    Check::bad(what, State::Missing, &found, cost, ProbePrograms::BUILD)
-}
-
-fn probe(programs: &ProbePrograms, question: &str) -> Check {
-    let what = format!("probe {question}");
-    let program = programs.program(question);
-    let output = Command::new(&program)
-        .arg("--describe")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output();
-    let Ok(output) = output else { return missing_probe(&what, &program) };
-    let Ok(described) = serde_json::from_slice::<Description>(&output.stdout) else {
-        return missing_probe(&what, &program);
-    };
-    let lacking = lacking_rights(&described.rights, &program);
-    if lacking.is_empty() {
-        return Check::good(&what, described.in_words());
-    }
-    let rights = lacking.join(",");
-    let mend = format!("setcap {rights}+ep {} (as root), or run assay as root", program.display());
-    let cost = format!("{} cannot be recorded", described.summary);
-    let found = format!("lacks {rights}: {}", described.in_words());
-    Check::bad(&what, State::Missing, &found, &cost, &mend)
-}
-
-/// The capabilities that this probe says it needs and does not have; none where it says nothing.
-pub fn lacking_rights_of(program: &Path) -> Vec<String> {
-    let output = Command::new(program).arg("--describe").stdin(Stdio::null()).output();
-    let described =
-        output.ok().and_then(|output| serde_json::from_slice::<Description>(&output.stdout).ok());
-    described.map_or_else(Vec::new, |described| lacking_rights(&described.rights, program))
-}
-
-/// The capabilities that a probe needs and that neither this process nor the program's file has.
-fn lacking_rights(rights: &[String], program: &Path) -> Vec<String> {
-    let ours = effective_capabilities();
-    let filed = Command::new("getcap").arg(program).stderr(Stdio::null()).output();
-    let filed = filed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let filed = filed.unwrap_or_default();
-    let has = |right: &str| {
-        let number = capability(right);
-        number.is_some_and(|number| ours >> number & 1 == 1) || filed.contains(right)
-    };
-    rights.iter().filter(|right| !has(right)).cloned().collect()
-}
-
-/// Numbers of linux/capability.h, for those that probes use.
-fn capability(name: &str) -> Option<u32> {
-    let numbers = [
-        ("cap_net_admin", 12),
-        ("cap_net_raw", 13),
-        ("cap_sys_ptrace", 19),
-        ("cap_sys_admin", 21),
-        ("cap_perfmon", 38),
-        ("cap_bpf", 39),
-    ];
-    numbers.into_iter().find(|(known, _)| *known == name).map(|(_, number)| number)
-}
-
-/// The set of this process: `CapEff` of /proc/self/status, in hexadecimal digits.
-fn effective_capabilities() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let digits = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    digits.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or_default()
-}
-
 fn setting(path: &str) -> Option<i64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-fn kernel() -> Vec<Check> {
+fn kernel(rights: &Rights) -> Vec<Check> {
     let root = Uid::effective().is_root();
     let mut checks = Vec::new();
     checks.push(match setting("/proc/sys/kernel/perf_event_paranoid") {
@@ -238,42 +156,52 @@ fn kernel() -> Vec<Check> {
             PERF.lost,
             "",
         ),
-        Some(level) if level > 0 && !root => Check::bad(
+        Some(level) if level > 0 && !rights.of_probe("cpu", "cap_perfmon") => Check::bad(
             "perf_event_paranoid",
             State::Missing,
-            &level.to_string(),
+            &format!("{level}: only who has cap_perfmon may sample whole CPUs"),
             PERF.lost,
-            "sysctl kernel.perf_event_paranoid=0, or run assay as root",
+            "sudo sysctl kernel.perf_event_paranoid=0 (or the setcap line of probe cpu)",
         ),
         Some(level) => Check::good("perf_event_paranoid", level.to_string()),
     });
     checks.push(match setting("/proc/sys/kernel/yama/ptrace_scope") {
-        Some(scope) if scope > 0 && !root => Check::bad(
+        Some(scope) if scope > 0 && !rights.of_probe("syscalls", "cap_sys_ptrace") => Check::bad(
             "ptrace_scope",
             State::Missing,
-            &scope.to_string(),
+            &format!("{scope}: only who has cap_sys_ptrace may trace"),
             STRACE.lost,
-            "sysctl kernel.yama.ptrace_scope=0, or run assay as root",
+            "sudo sysctl kernel.yama.ptrace_scope=0 (or the setcap line of probe syscalls)",
         ),
         Some(scope) => Check::good("ptrace_scope", scope.to_string()),
         None => Check::good("ptrace_scope", "not restricted"),
     });
     checks.push(match setting("/proc/sys/kernel/kptr_restrict") {
-        Some(level) if level > 1 || (level == 1 && !root) => Check::bad(
-            "kptr_restrict",
-            State::Missing,
-            &level.to_string(),
-            "kernel functions have no names, so kernel phases become `other`",
-            "sysctl kernel.kptr_restrict=0",
-        ),
+        Some(level) if level > 1 || (level == 1 && !rights.of_probe("cpu", "cap_syslog")) => {
+            Check::bad(
+                "kptr_restrict",
+                State::Missing,
+                &level.to_string(),
+                "names of kernel functions, so that kernel phases become `other`",
+                "sudo sysctl kernel.kptr_restrict=0",
+            )
+        }
         level => Check::good("kptr_restrict", level.map_or("unknown".into(), |l| l.to_string())),
     });
     checks.push(if Path::new("/sys/kernel/btf/vmlinux").exists() {
         Check::good("BTF", "there")
     } else {
-        let cost = "nothing yet: the counters that ship do without it";
+        let cost = "system calls of children that end soon: the counters cannot follow each fork";
         Check::bad("BTF", State::Doubtful, "not there", cost, "")
     });
+    let bpf = setting("/proc/sys/kernel/unprivileged_bpf_disabled");
+    let found = match bpf {
+        None => "this kernel has no bpf(2), or does not tell".to_owned(),
+        Some(0) => "0".to_owned(),
+        Some(level) if root => level.to_string(),
+        Some(level) => format!("{level}: counting needs cap_bpf and cap_perfmon (probe syscalls)"),
+    };
+    checks.push(Check::good("unprivileged_bpf_disabled", found));
     let accounting = machine::irq_time_accounting();
     checks.push(if accounting == "no" {
         let cost = "interrupts are charged to whom they interrupt: on loopback the sender pays for \
@@ -295,6 +223,8 @@ fn noise() -> Vec<Check> {
     } else {
         Check::good("governor", governor)
     });
+    checks.push(turbo());
+    checks.push(counters());
     checks.push(steal());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -314,6 +244,41 @@ fn noise() -> Vec<Check> {
     });
     checks.push(space(&std::env::temp_dir()));
     checks
+}
+
+/// Whether the clock may rise above its nominal rate while the machine is cool.
+fn turbo() -> Check {
+    // (file, its value when the clock may rise, the command that holds it)
+    let switches = [
+        ("/sys/devices/system/cpu/intel_pstate/no_turbo", 0, "echo 1"),
+        ("/sys/devices/system/cpu/cpufreq/boost", 1, "echo 0"),
+    ];
+    for (file, rises, hold) in switches {
+        match setting(file) {
+            None => {}
+            Some(value) if value == rises => {
+                let cost = "the clock depends on heat and on what other cores do: times wander";
+                let mend = format!("{hold} | sudo tee {file}");
+                return Check::bad("turbo", State::Doubtful, "on", cost, &mend);
+            }
+            Some(_) => return Check::good("turbo", "off"),
+        }
+    }
+    Check::good("turbo", "not controlled here")
+}
+
+/// Hardware counters of the processor, which many virtual machines do not have.
+fn counters() -> Check {
+    let known = |name: &str| name == "cpu" || name == "cpu_core" || name.starts_with("armv8");
+    let devices = fs::read_dir("/sys/bus/event_source/devices").into_iter().flatten().flatten();
+    let mut names = devices.filter_map(|device| device.file_name().into_string().ok());
+    if names.any(|name| known(&name)) {
+        return Check::good("hardware counters", "there");
+    }
+    let found = format!("none ({})", machine::virtualisation());
+    let cost = "cycles and cache misses by perf; no pass of Assay needs them: it samples by the \
+                clock";
+    Check::bad("hardware counters", State::Doubtful, &found, cost, "")
 }
 
 fn steal() -> Check {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use assay_captures::manifest::Status;
-use assay_captures::run_record::RunRecord;
+use assay_captures::run_record::{Pass, RunRecord};
 use assay_captures::version::FormatVersion;
 
 use super::{analyze, blame, report};
@@ -134,11 +134,24 @@ pub(super) fn conclude(
             ui.result(&report::rendered(&report, &[], format, ui));
             let path = run.path().display();
             ui.say(&format!("captures, report.html, results.json and tables.md are in {path}"));
-            Ok(Exit::Done)
+            Ok(measured(ui, &run.record.passes))
         }
         Err(Ended::Cancelled) => ended_early(ui, &mut run, Interrupted.into()),
         Err(Ended::Failed(error)) => ended_early(ui, &mut run, error),
     }
+}
+
+/// A pass that was asked for and gave nothing could not be measured, whatever the others gave.
+fn measured(ui: &Ui, passes: &[Pass]) -> Exit {
+    let failed = passes.iter().filter(|pass| pass.status == Status::Failed);
+    let failed: Vec<&str> = failed.map(|pass| pass.name.as_str()).collect();
+    if failed.is_empty() {
+        return Exit::Done;
+    }
+    let passes = if failed.len() == 1 { "pass" } else { "passes" };
+    let names = failed.join(", ");
+    ui.fail(&format!("{passes} {names} gave nothing (the reasons stand above and in the report)"));
+    Exit::CannotMeasure
 }
 
 /// Stops services, and keeps what was recorded.

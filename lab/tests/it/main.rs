@@ -9,3 +9,4 @@ mod inspect;
 mod observe;
 mod observe_command;
 mod services;
+mod unprivileged;

@@ -37,6 +37,7 @@ impl Probe for Args {
         summary: "heap blocks and bytes, counted by a library preloaded into the program",
         tools: &[],
         rights: &[],
+        without: "",
         cost: "two atomic additions for each allocation; none that can be measured",
     };
     type Recorder = Allocations;

@@ -40,6 +40,7 @@ impl Probe for Args {
         summary: "CPU time, context switches, run-queue wait and memory, from clocks and /proc",
         tools: &[],
         rights: &["cap_sys_ptrace"],
+        without: "processes of other users, in part (your own are)",
         cost: "none: the service's processes are read from outside, a few times a second",
     };
     type Recorder = Usage;

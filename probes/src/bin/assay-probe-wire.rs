@@ -85,6 +85,7 @@ impl Probe for Args {
                   by the service's own calls (BPF)",
         tools: &[],
         rights: &["cap_net_raw", "cap_bpf", "cap_perfmon"],
+        without: "round trips, statements, rows and bytes of Postgres and Redis, and waiting times",
         cost: "packets: up to 6 % of the rate while on; sockets: about 1 µs a call on a socket; \
                none while off",
     };
