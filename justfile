@@ -32,6 +32,12 @@ docs:
 calibrate *args:
     cargo run --release --locked -p assay -- calibrate {{ args }}
 
+# Licences, bans and sources of everything linked, by cargo-deny (installed when it is missing,
+# which takes minutes; the tidy test in `unit` holds licences and sources for every change)
+deny:
+    command -v cargo-deny >/dev/null || cargo install --quiet --locked cargo-deny
+    cargo deny --locked check licenses bans sources
+
 # Tests of the subjects that ship, each in its own workspace
 test-subjects:
     cd lab/experiments/blog/subjects/axum-sqlx && cargo test --release --locked

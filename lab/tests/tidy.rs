@@ -228,3 +228,87 @@ fn no_file_in_git_is_large_or_knows_this_machine() {
     }
     refuse("does not belong in git", &offenders);
 }
+
+/// Licences that may be linked, by their SPDX names: none that asks anything of what is linked
+/// with it.
+const LICENCES: [&str; 12] = [
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "ISC",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+    "0BSD",
+];
+
+/// Whether an SPDX expression can be met by the licences above: `AND` binds tighter than `OR`,
+/// and a slash is an old way to write `OR`.
+fn is_allowed(expression: &str) -> bool {
+    let expression = expression.trim();
+    let outer = outer_split(expression, " OR ").or_else(|| outer_split(expression, "/"));
+    if let Some((one, other)) = outer {
+        return is_allowed(one) || is_allowed(other);
+    }
+    if let Some((one, other)) = outer_split(expression, " AND ") {
+        return is_allowed(one) && is_allowed(other);
+    }
+    match expression.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
+        Some(inner) => is_allowed(inner),
+        None => LICENCES.contains(&expression),
+    }
+}
+
+/// Splits at the first `word` outside parentheses.
+fn outer_split<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
+    let depth = |end: usize| {
+        let count = |c: char| text[..end].matches(c).count();
+        count('(') - count(')')
+    };
+    let at = text.match_indices(word).map(|(at, _)| at).find(|&at| depth(at) == 0)?;
+    Some((&text[..at], &text[at + word.len()..]))
+}
+
+#[test]
+fn licence_expressions_are_understood() {
+    for good in ["MIT", "MIT/Apache-2.0", "GPL-2.0 OR MIT", "(MIT OR GPL-3.0) AND ISC"] {
+        assert!(is_allowed(good), "{good}");
+    }
+    for bad in ["GPL-3.0-only", "MIT AND GPL-2.0", "AGPL-3.0 OR (MIT AND MPL-2.0)", ""] {
+        assert!(!is_allowed(bad), "{bad}");
+    }
+}
+
+/// `just deny` asks more; it takes minutes to install, so every change is held to this.
+#[test]
+fn what_is_linked_is_from_crates_io_and_under_a_licence_that_asks_for_nothing() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--locked", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .expect("cargo tells what the workspace is made of");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    let packages = metadata["packages"].as_array().expect("there are packages");
+    assert!(packages.len() > 50, "only {} packages were looked at", packages.len());
+    let mut offenders = Vec::new();
+    for package in packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        let licence = package["license"].as_str().unwrap_or_default();
+        if !is_allowed(licence) {
+            offenders.push(format!("{name} is under {licence:?}"));
+        }
+        // Our own have no source.
+        if let Some(source) = package["source"].as_str()
+            && source != "registry+https://github.com/rust-lang/crates.io-index"
+        {
+            offenders.push(format!("{name} comes from {source}"));
+        }
+    }
+    refuse("not to be linked", &offenders);
+}
