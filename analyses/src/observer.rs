@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use assay_captures::lap::{Lap, ProbeState};
 
 use crate::compare::{ArmName, Effect};
+use crate::cost::{Amount, Cost};
 use crate::interval::Interval;
 use crate::laps;
 use crate::metric::Metric;
@@ -53,6 +54,26 @@ impl PassEffect {
     pub fn spoils_times(&self) -> bool {
         let least = if self.of == Metric::Throughput { -self.effect.high } else { self.effect.low };
         least > LIMIT
+    }
+}
+
+/// Takes the times out of passes whose probe costs too much: they are those of another program.
+/// Shares of CPU samples stay, and say so.
+pub fn withhold_times(costs: &mut [Cost], effects: &[PassEffect]) {
+    for effect in effects.iter().filter(|effect| effect.spoils_times()) {
+        let percent = effect.cost() * 100.0;
+        let what = if effect.of == Metric::Throughput { "rate" } else { "CPU per request" };
+        let told = format!("the probe of this pass costs the service {percent:.0} % of its {what}");
+        for cost in costs.iter_mut().filter(|cost| cost.origin.pass == effect.pass) {
+            if cost.metric == Metric::CpuPhase {
+                let doubt = format!("{told}; shares of samples are given all the same");
+                if !cost.doubts.contains(&doubt) {
+                    cost.doubts.push(doubt);
+                }
+            } else if matches!(cost.metric.unit(), "s" | "1/s") {
+                cost.amount = Amount::NotMeasured(format!("{told}: its times are left out"));
+            }
+        }
     }
 }
 
@@ -181,6 +202,39 @@ mod tests {
         assert_eq!(effects.len(), 2);
         assert!((effects[1].cost() - 0.255).abs() < 1e-3);
         assert!(effects.iter().all(PassEffect::spoils_times));
+    }
+
+    #[test]
+    fn times_of_a_pass_whose_probe_costs_too_much_are_left_out_and_shares_are_not() {
+        use crate::cost::{Figure, Origin, Per};
+        use ProbeState::{Off, On};
+        let laps = laps(&[(Off, 1000), (On, 800), (On, 799), (Off, 1000)]);
+        let effects = pooled(&laps, &BTreeMap::new());
+        let cost = |pass: &str, metric: Metric| {
+            let pass = if pass.is_empty() { laps[0].pass.clone() } else { pass.to_owned() };
+            let origin = Origin {
+                subject: "shop".into(),
+                variant: "on".into(),
+                route: "detail".into(),
+                pass,
+                capture: None,
+            };
+            origin.cost(metric, Per::Request, Amount::Measured(Figure::exact(1.0, 1)))
+        };
+        let mut costs = [
+            cost("", Metric::Wait),
+            cost("", Metric::PostgresFlights),
+            cost("", Metric::CpuPhase),
+            cost("serial", Metric::Wait),
+        ];
+        withhold_times(&mut costs, &effects);
+        let told = "the probe of this pass costs the service 20 % of its rate";
+        let reason = format!("{told}: its times are left out");
+        assert_eq!(costs[0].amount, Amount::NotMeasured(reason));
+        assert!(costs[1..].iter().all(|cost| cost.amount.figure().is_some()));
+        let doubt = format!("{told}; shares of samples are given all the same");
+        assert_eq!(costs[2].doubts, [doubt]);
+        assert!(costs[3].doubts.is_empty());
     }
 
     #[test]

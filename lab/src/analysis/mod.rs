@@ -50,6 +50,15 @@ pub fn analyze(run: &Path) -> Result<Report> {
     }
     cpu::read(&mut sheet, Cells::of(&laps), &used, &rules);
     syscalls::compare_instruments(&mut sheet);
+    let mut observer_effects = Vec::new();
+    let mut pass_effects = Vec::new();
+    for pass in &record.passes {
+        let laps: Vec<Lap> = laps.iter().filter(|lap| lap.pass == pass.name).cloned().collect();
+        let cpu = used.subject_of(&pass.name);
+        observer_effects.extend(observer::effects(&laps, &cpu));
+        pass_effects.extend(observer::pooled(&laps, &cpu));
+    }
+    observer::withhold_times(&mut sheet.costs, &pass_effects);
     let fair_laps = FairLaps { laps: &fair, cpu: &used.fair };
     let mut comparisons = comparisons::all(fair_laps, &sheet.costs, &record.arms);
     if let Some(round_trip) = record.select_1 {
@@ -62,14 +71,6 @@ pub fn analyze(run: &Path) -> Result<Report> {
         );
     }
     let ping_prices = comparisons::ping_prices(fair_laps, &sheet.costs, &record.arms);
-    let mut observer_effects = Vec::new();
-    let mut pass_effects = Vec::new();
-    for pass in &record.passes {
-        let laps: Vec<Lap> = laps.iter().filter(|lap| lap.pass == pass.name).cloned().collect();
-        let cpu = used.subject_of(&pass.name);
-        observer_effects.extend(observer::effects(&laps, &cpu));
-        pass_effects.extend(observer::pooled(&laps, &cpu));
-    }
     let findings = findings::all(&Evidence {
         arms: &record.arms,
         routes: &record.routes,
