@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeOwned;
 
 use crate::ids::Tid;
@@ -11,6 +12,7 @@ use crate::lap::Lap;
 use crate::manifest::Manifest;
 use crate::parsed::Sink;
 use crate::pcap;
+use crate::perf_script;
 use crate::request_log::Slot;
 use crate::run_dir;
 use crate::run_record::RunRecord;
@@ -54,10 +56,14 @@ pub enum OpenError {
 /// How much is read at once: large enough to be as fast as `cat`, small enough to stay in cache.
 const CHUNK: usize = 256 * 1024;
 
-/// Reads a file once, front to back, and hands each chunk to `feed`.
+/// Reads a file once, front to back, and hands each chunk to `feed`; one that ends in `.gz` is
+/// unpacked on the way.
 pub fn feed_file(path: &Path, mut feed: impl FnMut(&[u8])) -> Result<(), OpenError> {
     let unreadable = |source| OpenError::Unreadable { path: path.to_path_buf(), source };
-    let mut file = File::open(path).map_err(unreadable)?;
+    let file = File::open(path).map_err(unreadable)?;
+    let packed = path.extension().is_some_and(|end| end == "gz");
+    let mut file: Box<dyn Read> =
+        if packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
     let mut chunk = vec![0; CHUNK];
     loop {
         match file.read(&mut chunk) {
@@ -78,6 +84,13 @@ where
     feed_file(path, |chunk| decoder.feed(chunk, sink))?;
     decoder.finish(sink);
     Ok(())
+}
+
+/// Reads the stacks of a capture folder.
+pub fn feed_stacks(folder: &Path, feed: impl FnMut(&[u8])) -> Result<(), OpenError> {
+    let packed = folder.join(perf_script::FILE);
+    let plain = folder.join(perf_script::PLAIN_FILE);
+    feed_file(if plain.exists() { &plain } else { &packed }, feed)
 }
 
 /// Reads `run.json` of a run directory.

@@ -36,11 +36,11 @@ impl<W: Write> StackWriter<W> {
         Self { out, pids, clock, inlines, kept: 0, others: 0, problems: 0, error: None }
     }
 
-    /// Everything is on its way to disk, or why not.
-    pub fn finish(mut self) -> io::Result<()> {
+    /// What it wrote to, to be closed; or why not all is there.
+    pub fn finish(mut self) -> io::Result<W> {
         match self.error.take() {
             Some(error) => Err(error),
-            None => self.out.flush(),
+            None => Ok(self.out),
         }
     }
 

@@ -124,7 +124,7 @@ impl Sink<Sample<'_>> for Seen {
 fn seen(out: &Path) -> Seen {
     let mut seen = Seen::default();
     let mut decoder = Decoder::default();
-    decoder.feed(&fs::read(out.join(FILE)).unwrap(), &mut seen);
+    assay_captures::capture::feed_stacks(out, |bytes| decoder.feed(bytes, &mut seen)).unwrap();
     decoder.finish(&mut seen);
     seen
 }

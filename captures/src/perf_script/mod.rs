@@ -21,5 +21,7 @@ pub use header::is_stamped;
 pub use model::{Frame, Sample};
 pub use parse::Decoder;
 
-/// File name in the capture's folder.
-pub const FILE: &str = "stacks.txt";
+/// File name in the capture's folder: the text, gzipped, since stacks repeat themselves.
+pub const FILE: &str = "stacks.txt.gz";
+/// The same as it was before it was gzipped; such captures are still read.
+pub const PLAIN_FILE: &str = "stacks.txt";

@@ -10,7 +10,7 @@ use assay_analyses::phases::Rules;
 use assay_captures::capture;
 use assay_captures::ids::Role;
 use assay_captures::manifest::Target;
-use assay_captures::perf_script::{Decoder, FILE};
+use assay_captures::perf_script::Decoder;
 use assay_reports::report;
 
 use super::cells::{Cell, Cells, Recorded};
@@ -81,8 +81,8 @@ fn read_capture(
         .collect();
     let mut folds = CpuFolds(folds);
     let mut decoder = Decoder::default();
-    let path = sheet.folder(folder).join(FILE);
-    if let Err(error) = capture::feed_file(&path, |bytes| decoder.feed(bytes, &mut folds)) {
+    let path = sheet.folder(folder);
+    if let Err(error) = capture::feed_stacks(&path, |bytes| decoder.feed(bytes, &mut folds)) {
         for cell in cells {
             sheet.not_measured(&cell.origin, &METRICS, &lost(&error));
         }

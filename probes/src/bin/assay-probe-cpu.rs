@@ -1,7 +1,7 @@
 //! Samples stacks of whole CPUs and keeps those of the targets.
 
 use std::collections::BTreeSet;
-use std::io::{BufWriter, Read};
+use std::io::{BufWriter, Read, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ use assay_probes::perf::{self, Perf, Recorded, Sampling};
 use assay_probes::processes::ProcessTree;
 use assay_probes::session::{self, Probe, Progress, Recorder};
 use assay_probes::stacks::StackWriter;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 /// Sample the stacks of processes
 ///
@@ -43,7 +45,8 @@ impl Probe for Args {
         question: "cpu",
         summary: "stacks of everything that runs on a CPU, a few hundred times a second",
         tools: &["perf"],
-        rights: &["cap_perfmon"],
+        rights: &["cap_perfmon", "cap_syslog"],
+        without: "CPU time by phase (by process it is)",
         cost: "about 4 % of the service's CPU time at 1,999 samples a second, less at fewer",
     };
     type Recorder = Cpu;
@@ -101,6 +104,7 @@ impl Cpu {
     fn write(&self, recorded: &Recorded, folder: &mut CaptureFolder) -> Result<()> {
         let pids: BTreeSet<Pid> = self.seen.iter().flatten().copied().collect();
         let file = BufWriter::new(folder.create(FILE)?);
+        let file = GzEncoder::new(file, Compression::fast());
         let mut script = recorded.script(&pids)?;
         let mut writer = StackWriter::new(file, pids, folder.manifest.clock);
         let mut decoder = Decoder::default();
@@ -115,7 +119,9 @@ impl Cpu {
         let integrity = &mut folder.manifest.integrity;
         integrity.insert("samples".into(), writer.kept);
         integrity.insert("lines_not_understood".into(), writer.problems);
-        writer.finish().with_context(|| format!("cannot write {FILE}"))?;
+        let packed = writer.finish().and_then(GzEncoder::finish);
+        let flushed = packed.and_then(|mut file| file.flush());
+        flushed.with_context(|| format!("cannot write {FILE}"))?;
         let lost = script.finish()?;
         folder.manifest.integrity.insert("lost_chunks".into(), lost);
         Ok(())
