@@ -266,7 +266,10 @@ impl Materials {
         self.seed(&services).await?;
         let routes = self.work_out_routes(&services).await?;
         if let Some(postgres) = &services.postgres {
-            self.run.record.select_1 = Some(postgres.select_1_round_trip().await?);
+            match postgres.select_1_round_trip().await {
+                Ok(median) => self.run.record.select_1 = Some(median),
+                Err(error) => self.run.record.notes.push(format!("{error:#}")),
+            }
         }
         self.run.save()?;
         Ok(Prepared { probes, services, routes })

@@ -3,6 +3,7 @@
 pub mod postgres;
 pub(crate) mod private;
 pub mod redis;
+mod round_trip;
 
 use std::collections::BTreeMap;
 

@@ -15,10 +15,10 @@ use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
-use super::RunningService;
 use super::private::{
     Server, free_port, private_file, private_folder, random_password, service_user,
 };
+use super::{RunningService, round_trip};
 use crate::child::Upbringing;
 use crate::experiment::PostgresSettings;
 use crate::pinning::CoreSet;
@@ -38,8 +38,6 @@ const LONGEST_SOCKET_FOLDER: usize = 87;
 const START: Duration = Duration::from_secs(30);
 /// How often the port that was free a moment ago may turn out to be taken.
 const TRIES: usize = 3;
-/// Round trips whose median is taken.
-const ROUND_TRIPS: usize = 2_000;
 
 /// A running Postgres.
 #[derive(Debug)]
@@ -203,17 +201,9 @@ impl Postgres {
 
     /// Median time of 2,000 `SELECT 1`, prepared, one after another on one TCP connection.
     pub async fn select_1_round_trip(&self) -> Result<Nanos> {
-        let client = connect(&self.subject).await?;
-        let statement = client.prepare("SELECT 1").await?;
-        let mut times = Vec::with_capacity(ROUND_TRIPS);
-        for _ in 0..ROUND_TRIPS {
-            let begin = Instant::now();
-            client.query_one(&statement, &[]).await?;
-            times.push(begin.elapsed());
-        }
-        times.sort_unstable();
-        let median = times.get(ROUND_TRIPS / 2).copied().unwrap_or_default();
-        Ok(Nanos(u64::try_from(median.as_nanos()).unwrap_or(u64::MAX)))
+        let config = self.subject.clone();
+        let timed = tokio::task::spawn_blocking(move || round_trip::select_1(&config));
+        timed.await?.context("cannot time a round trip to postgres")
     }
 
     /// An error, with the server's last words, when a private server has ended.
