@@ -9,7 +9,7 @@ use assay_analyses::ping_price::PingPrice;
 
 use super::finder::{Finder, Wanted};
 use super::notes::Notes;
-use super::{Group, Line, Remark};
+use super::{Entry, Group, Line, Remark};
 use crate::numbers::{self, Scale};
 
 const USAGE: &[&str] = &["fair", "usage", "foreign"];
@@ -66,10 +66,12 @@ fn phases(finder: &Finder<'_>, process: &str, largest: f64, notes: &mut Notes) -
     let rest = phases.iter().position(|(name, _)| *name == "other");
     let rest = rest.map(|index| phases.remove(index));
     let most = PHASES.iter().find(|(name, _)| *name == process).map_or(0, |(_, most)| *most);
+    let more: Vec<&str> = phases.iter().skip(most).map(|(phase, _)| *phase).collect();
     phases.truncate(most);
+    let more = if most > 0 { more_parts(finder, process, &more, largest) } else { None };
     phases.extend(rest.filter(|_| most > 0));
     let uneven = uneven(finder, process);
-    phases
+    let mut lines: Vec<Line> = phases
         .iter()
         .filter_map(|(phase, _)| {
             let wanted = Wanted::new(*phase, Metric::CpuPhase, "", CPU).inside();
@@ -81,7 +83,49 @@ fn phases(finder: &Finder<'_>, process: &str, largest: f64, notes: &mut Notes) -
             }
             Some(line)
         })
-        .collect()
+        .collect();
+    let end = lines.len() - usize::from(lines.last().is_some_and(|line| line.name == "other"));
+    lines.splice(end..end, more);
+    lines
+}
+
+/// The phases without a line of their own as one, so that the parts add up to the process.
+fn more_parts(finder: &Finder<'_>, process: &str, phases: &[&str], largest: f64) -> Option<Line> {
+    let of_phase = |phase: &str| {
+        let wanted = Wanted::new("", Metric::CpuPhase, "", CPU).with("view", "exclusive");
+        finder.find(&wanted.with("process", process).with("phase", phase))
+    };
+    let mut sums: Vec<Option<(f64, f64)>> = vec![None; finder.arms.len()];
+    let mut seen = 0;
+    for phase in phases {
+        let figures: Vec<_> =
+            of_phase(phase).into_iter().map(|cost| cost.and_then(|c| c.amount.figure())).collect();
+        seen += usize::from(figures.iter().any(Option::is_some));
+        for (sum, figure) in sums.iter_mut().zip(figures) {
+            if let Some(figure) = figure {
+                let (value, half) = sum.unwrap_or_default();
+                let own = (figure.high - figure.low) / 2.0;
+                *sum = Some((value + figure.value, f64::hypot(half, own)));
+            }
+        }
+    }
+    let figures: Vec<(f64, f64)> = sums.iter().copied().flatten().collect();
+    if seen == 0 {
+        return None;
+    }
+    let scale = Scale::beside("s", "", &figures, largest);
+    let entry = |sum: &Option<(f64, f64)>| {
+        let value = sum.map_or_else(|| "–".to_owned(), |(value, _)| scale.show(value));
+        Entry { value, ..Entry::default() }
+    };
+    let parts = if seen == 1 { "part" } else { "parts" };
+    Some(Line {
+        name: format!("{seen} more {parts}, together"),
+        indent: 2,
+        unit: scale.unit,
+        entries: sums.iter().map(entry).collect(),
+        notes: Vec::new(),
+    })
 }
 
 /// Whether a phase stands by itself in one column and counts in `other` in another: then the two
