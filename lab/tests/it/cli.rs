@@ -164,13 +164,16 @@ fn the_doctor_names_what_each_probe_says_that_it_uses_and_needs() {
     let programs = ProbePrograms::in_folder(
         Path::new(env!("CARGO_BIN_EXE_assay")).parent().expect("a program lies in a folder"),
     );
-    let doctor = String::from_utf8(assay(&["doctor"]).stdout).unwrap();
+    let doctor = assay(&["doctor", "--json"]);
+    let doctor: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
     for question in QUESTIONS {
         let described = Command::new(programs.program(question)).arg("--describe").output();
         let described: serde_json::Value =
             serde_json::from_slice(&described.unwrap().stdout).unwrap();
-        let begin = format!("probe {question} ");
-        let line = doctor.lines().find(|line| line.contains(&begin)).unwrap();
+        let checks = doctor["checks"].as_array().unwrap();
+        let what = format!("probe {question}");
+        let check = checks.iter().find(|check| check["what"] == what.as_str()).unwrap();
+        let line = check["found"].as_str().unwrap();
         for list in ["tools", "rights"] {
             for name in described[list].as_array().unwrap() {
                 assert!(line.contains(name.as_str().unwrap()), "{list} of {question}: {line}");
