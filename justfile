@@ -55,3 +55,10 @@ fuzz-all:
         dhat:2 load_tools:2 folded:1 gctrace:1 json_lines:1 recognise:1; do
         sh captures/fuzz/run.sh "${turn%:*}" "${turn#*:}"
     done
+
+# Real Postgres clients under watch: what each operation does on the wire must be as expected
+zoo *clients:
+    sh lab/tests/zoo/build.sh {{ clients }}
+    ASSAY_ZOO="{{ justfile_directory() }}/target/zoo" ASSAY_ZOO_ONLY="{{ clients }}" \
+        ASSAY_ZOO_PAGE="{{ justfile_directory() }}/target/zoo/page.md" \
+        cargo test --locked -p assay --test zoo all_clients

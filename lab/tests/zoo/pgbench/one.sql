@@ -1,0 +1,1 @@
+SELECT name FROM zoo WHERE id = 1;
