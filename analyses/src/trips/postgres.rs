@@ -4,9 +4,11 @@ mod queue;
 
 use std::collections::HashMap;
 
-use assay_captures::postgres::{Backend, Body, Fault, Frontend, Message, Target};
+use assay_captures::postgres::{Backend, Body, Fault, Frontend, Message, Rows, Target};
 use assay_captures::tcp::Connection;
 use assay_captures::units::Moment;
+
+use foldhash::fast::RandomState;
 
 use self::queue::{Contents, Queue, Step};
 use super::{Reason, Service, Trip, What};
@@ -28,13 +30,15 @@ pub enum Fact {
         /// Why it was run.
         reason: Option<Reason>,
     },
-    /// A row of a statement's result.
-    Row {
+    /// Rows of a statement's result.
+    Rows {
         /// When.
         moment: Moment,
         /// Which statement.
         statement: StatementId,
-        /// Bytes of the message.
+        /// How many.
+        count: u64,
+        /// Bytes of their messages.
         length: u64,
     },
     /// A statement was prepared.
@@ -105,8 +109,8 @@ pub struct Session {
     after_statement: bool,
     /// Whether the portal that was executed last has rows left: its statement has been counted.
     suspended: bool,
-    prepared: HashMap<Box<[u8]>, StatementId>,
-    portals: HashMap<Box<[u8]>, StatementId>,
+    prepared: HashMap<Box<[u8]>, StatementId, RandomState>,
+    portals: HashMap<Box<[u8]>, StatementId, RandomState>,
     unnamed: Option<StatementId>,
     unnamed_portal: Option<StatementId>,
 }
@@ -148,8 +152,8 @@ impl Session {
             setting_up: false,
             after_statement: false,
             suspended: false,
-            prepared: HashMap::new(),
-            portals: HashMap::new(),
+            prepared: HashMap::default(),
+            portals: HashMap::default(),
             unnamed: None,
             unnamed_portal: None,
         }
@@ -175,6 +179,19 @@ impl Session {
             Body::Fault(Fault::Resumed(_)) => {}
             Body::Fault(_) => self.lose(moment, sink),
         }
+    }
+
+    /// Takes rows that came together: what [`Session::message`] does with each of them.
+    pub fn rows(&mut self, rows: &Rows<'_>, statements: &Statements, sink: &mut impl FactSink) {
+        let moment = rows.moment;
+        if let Some(flight) = &mut self.flight {
+            flight.server_spoke = true;
+        }
+        if let Some(statement) = self.current(statements) {
+            let (count, length) = (rows.count, rows.length());
+            sink.fact(Fact::Rows { moment, statement, count, length });
+        }
+        self.settle(moment, sink);
     }
 
     /// The connection is closed, or the capture over.
@@ -340,7 +357,7 @@ impl Session {
             }
             Backend::DataRow => {
                 if let Some(statement) = self.current(statements) {
-                    sink.fact(Fact::Row { moment, statement, length });
+                    sink.fact(Fact::Rows { moment, statement, count: 1, length });
                 }
             }
             Backend::CommandComplete { tag } => self.complete(moment, Some(tag), statements, sink),

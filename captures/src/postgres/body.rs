@@ -3,6 +3,7 @@
 use super::model::{Backend, Frontend, Target, Transaction};
 
 /// A client's typed message. `None` for a type that clients do not send.
+#[inline]
 pub(super) fn frontend(kind: u8, body: &[u8]) -> Option<Frontend<'_>> {
     Some(match kind {
         b'Q' => Frontend::Query { sql: string(body).0 },
@@ -30,6 +31,7 @@ pub(super) fn frontend(kind: u8, body: &[u8]) -> Option<Frontend<'_>> {
 }
 
 /// A server's message. `None` for a type that servers do not send.
+#[inline]
 pub(super) fn backend(kind: u8, body: &[u8]) -> Option<Backend<'_>> {
     Some(match kind {
         b'R' => Backend::Authentication(
@@ -118,7 +120,7 @@ fn target(body: &[u8]) -> Target {
 
 /// A string up to its zero byte, and what follows; all there is where the body was cut.
 fn string(bytes: &[u8]) -> (&[u8], &[u8]) {
-    match bytes.iter().position(|&byte| byte == 0) {
+    match memchr::memchr(0, bytes) {
         Some(end) => (&bytes[..end], &bytes[end + 1..]),
         None => (bytes, &[]),
     }

@@ -2,6 +2,8 @@
 
 /// Bytes of a body that are kept when it comes in several chunks; the rest is passed over.
 const KEPT: usize = 64 * 1024;
+/// Room that stays reserved between messages.
+const SPARE: usize = 4 * 1024;
 
 /// A message, or as much of it as is kept.
 pub(super) struct Frame<'a> {
@@ -34,9 +36,6 @@ pub(super) enum Next<'f, 'b> {
     Bad,
 }
 
-/// Whether the body of a message of this kind says nothing that is delivered.
-type Hollow = fn(u8) -> bool;
-
 impl Framing {
     pub(super) fn is_between(&self) -> bool {
         self.seen == 0 && self.kept.is_empty()
@@ -61,14 +60,17 @@ impl Framing {
         }
     }
 
-    /// Takes the next message from `bytes`. `untyped` is for the start of a session, where
+    /// Takes the next message from `bytes`. `fits` says whether a type and length can be one,
+    /// `hollow` whether the body of a type says nothing that is delivered. `untyped` is for the
+    /// start of a session, where
     /// messages have no type.
+    #[inline]
     pub(super) fn next<'f, 'b: 'f>(
         &'f mut self,
         bytes: &'b [u8],
         untyped: bool,
-        fits: fn(u8, u32) -> bool,
-        hollow: Hollow,
+        fits: impl Fn(u8, u32) -> bool,
+        hollow: impl Fn(u8) -> bool,
     ) -> Next<'f, 'b> {
         let head = if untyped { 4 } else { 5 };
         if self.seen == 0 && self.kept.is_empty() {
@@ -106,15 +108,20 @@ impl Framing {
     pub(super) fn done(&mut self) {
         if self.seen == 0 {
             self.kept.clear();
+            // One long text in each of thousands of connections would be much.
+            if self.kept.capacity() > SPARE {
+                self.kept = Vec::new();
+            }
         }
     }
 
+    #[inline]
     fn fresh<'f, 'b: 'f>(
         &'f mut self,
         bytes: &'b [u8],
         head: usize,
-        fits: fn(u8, u32) -> bool,
-        hollow: Hollow,
+        fits: impl Fn(u8, u32) -> bool,
+        hollow: impl Fn(u8) -> bool,
     ) -> Next<'f, 'b> {
         if bytes.len() < head {
             self.kept.extend_from_slice(bytes);
@@ -135,7 +142,7 @@ impl Framing {
         Next::Unfinished
     }
 
-    fn keep(&mut self, bytes: &[u8], head: usize, hollow: Hollow) {
+    fn keep(&mut self, bytes: &[u8], head: usize, hollow: impl Fn(u8) -> bool) {
         let kind = if head == 4 { 0 } else { self.kept[0] };
         if hollow(kind) {
             return;

@@ -25,6 +25,6 @@ mod recognise;
 #[cfg(test)]
 mod tests;
 
-pub use model::{Backend, Body, Fault, Frontend, Message, Target, Transaction};
+pub use model::{Backend, Body, Fault, Frontend, Message, MessageSink, Rows, Target, Transaction};
 pub use parse::Decoder;
 pub use recognise::{is_backend, is_frontend};

@@ -1,5 +1,6 @@
 //! What a Postgres connection says.
 
+use super::recognise;
 use crate::tcp::Side;
 use crate::units::Moment;
 
@@ -23,6 +24,57 @@ impl Message<'_> {
             Body::Backend(_) => Some(Side::Server),
             Body::Fault(_) => None,
         }
+    }
+}
+
+/// DataRow messages that came one after another, each of them whole. They are most of what a
+/// capture holds, and say nothing but that they are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows<'a> {
+    /// When their last byte could be read.
+    pub moment: Moment,
+    /// How many.
+    pub count: u64,
+    /// The messages.
+    pub(super) bytes: &'a [u8],
+}
+
+impl<'a> Rows<'a> {
+    /// Bytes of all of them on the wire, types and lengths included.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// One by one.
+    pub fn messages(&self) -> impl Iterator<Item = Message<'static>> + use<'a> {
+        let Self { moment, mut bytes, .. } = *self;
+        std::iter::from_fn(move || {
+            let length = whole_row(bytes)?;
+            bytes = &bytes[length..];
+            let body = Body::Backend(Backend::DataRow);
+            Some(Message { moment, length: length as u64, body })
+        })
+    }
+}
+
+/// Length of the DataRow message at the start of `bytes`, if one is there and whole.
+#[inline]
+pub(super) fn whole_row(bytes: &[u8]) -> Option<usize> {
+    let &[b'D', a, b, c, d] = bytes.first_chunk::<5>()? else { return None };
+    let length = u32::from_be_bytes([a, b, c, d]);
+    let whole = 1 + length as usize;
+    (recognise::backend(b'D', length) && whole <= bytes.len()).then_some(whole)
+}
+
+/// Takes what a connection says, in order.
+pub trait MessageSink {
+    /// Takes a message.
+    fn message(&mut self, message: Message<'_>);
+
+    /// Takes rows that came together. One by one, they are messages.
+    fn rows(&mut self, rows: Rows<'_>) {
+        rows.messages().for_each(|message| self.message(message));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::body::{asks_for_replication, backend, backend_is_hollow, frontend, frontend_is_hollow};
 use super::framing::{Framing, Next};
-use super::model::{Backend, Body, Fault, Frontend, Message};
+use super::model::{Backend, Body, Fault, Frontend, Message, MessageSink, Rows, whole_row};
 use super::recognise::{self, Untyped, series, startup};
 use crate::tcp::Side;
 use crate::units::Moment;
@@ -68,6 +68,17 @@ impl Decoder {
         bytes: &[u8],
         sink: &mut impl FnMut(Message<'_>),
     ) {
+        self.feed_together(from, moment, bytes, &mut OneByOne(sink));
+    }
+
+    /// Takes the next bytes of one side, and delivers rows that came together as one.
+    pub fn feed_together(
+        &mut self,
+        from: Side,
+        moment: Moment,
+        bytes: &[u8],
+        sink: &mut impl MessageSink,
+    ) {
         if !self.readable || bytes.is_empty() {
             return;
         }
@@ -98,10 +109,10 @@ impl Decoder {
                 self.answer_expected = false;
             }
         }
-        fault(sink, moment, Fault::Gap(from));
+        fault(&mut OneByOne(sink), moment, Fault::Gap(from));
     }
 
-    fn client_bytes(&mut self, moment: Moment, bytes: &[u8], sink: &mut impl FnMut(Message<'_>)) {
+    fn client_bytes(&mut self, moment: Moment, bytes: &[u8], sink: &mut impl MessageSink) {
         if !self.client.in_step {
             if startup(bytes).is_some_and(|(_, length)| length as usize == bytes.len()) {
                 self.phase = Phase::Opening;
@@ -119,7 +130,10 @@ impl Decoder {
                 self.encrypted(moment, sink);
                 return;
             }
-            let fits = if untyped { untyped_fits } else { recognise::frontend };
+            let fits = |kind, length| match untyped {
+                true => untyped_fits(length),
+                false => recognise::frontend(kind, length),
+            };
             match self.client.framing.next(rest, untyped, fits, frontend_is_hollow) {
                 Next::Unfinished => return,
                 Next::Bad => return self.lost(Side::Client, moment, sink),
@@ -139,21 +153,21 @@ impl Decoder {
                     };
                     self.recognised = true;
                     let body = Body::Frontend(message);
-                    sink(Message { moment, length: frame.length, body });
+                    sink.message(Message { moment, length: frame.length, body });
                 }
             }
             self.client.framing.done();
         }
     }
 
-    fn server_bytes(&mut self, moment: Moment, bytes: &[u8], sink: &mut impl FnMut(Message<'_>)) {
+    fn server_bytes(&mut self, moment: Moment, bytes: &[u8], sink: &mut impl MessageSink) {
         let mut rest = bytes;
         if self.answer_expected {
             self.answer_expected = false;
             // An old server answers with an ordinary ErrorResponse.
             if let answer @ (b'N' | b'S' | b'G') = rest[0] {
                 let body = Body::Backend(Backend::Encryption(answer));
-                sink(Message { moment, length: 1, body });
+                sink.message(Message { moment, length: 1, body });
                 if answer != b'N' {
                     self.encrypted(moment, sink);
                     return;
@@ -171,6 +185,14 @@ impl Decoder {
             self.resume(Side::Server, moment, sink);
         }
         while !rest.is_empty() {
+            if self.server.framing.is_between()
+                && let Some(rows) = rows(moment, rest)
+            {
+                self.recognised = true;
+                rest = &rest[rows.length() as usize..];
+                sink.rows(rows);
+                continue;
+            }
             let framing = &mut self.server.framing;
             match framing.next(rest, false, recognise::backend, backend_is_hollow) {
                 Next::Unfinished => return,
@@ -182,14 +204,14 @@ impl Decoder {
                     };
                     self.recognised = true;
                     let body = Body::Backend(message);
-                    sink(Message { moment, length: frame.length, body });
+                    sink.message(Message { moment, length: frame.length, body });
                 }
             }
             self.server.framing.done();
         }
     }
 
-    fn encrypted(&mut self, moment: Moment, sink: &mut impl FnMut(Message<'_>)) {
+    fn encrypted(&mut self, moment: Moment, sink: &mut impl MessageSink) {
         self.readable = false;
         fault(sink, moment, Fault::Encrypted);
     }
@@ -201,7 +223,7 @@ impl Decoder {
         }
     }
 
-    fn lost(&mut self, side: Side, moment: Moment, sink: &mut impl FnMut(Message<'_>)) {
+    fn lost(&mut self, side: Side, moment: Moment, sink: &mut impl MessageSink) {
         let half = self.half(side);
         half.in_step = false;
         half.framing.reset();
@@ -210,7 +232,7 @@ impl Decoder {
         }
     }
 
-    fn resume(&mut self, side: Side, moment: Moment, sink: &mut impl FnMut(Message<'_>)) {
+    fn resume(&mut self, side: Side, moment: Moment, sink: &mut impl MessageSink) {
         let half = self.half(side);
         half.in_step = true;
         half.said = false;
@@ -219,8 +241,27 @@ impl Decoder {
     }
 }
 
-fn fault(sink: &mut impl FnMut(Message<'_>), moment: Moment, fault: Fault) {
-    sink(Message { moment, length: 0, body: Body::Fault(fault) });
+/// Hands rows over as the messages that they are.
+struct OneByOne<'s, S>(&'s mut S);
+
+impl<S: FnMut(Message<'_>)> MessageSink for OneByOne<'_, S> {
+    fn message(&mut self, message: Message<'_>) {
+        self.0(message);
+    }
+}
+
+/// The whole rows at the start of `bytes`, if it starts with one.
+fn rows(moment: Moment, bytes: &[u8]) -> Option<Rows<'_>> {
+    let (mut count, mut length) = (0, 0);
+    while let Some(row) = whole_row(&bytes[length..]) {
+        count += 1;
+        length += row;
+    }
+    (count > 0).then(|| Rows { moment, count, bytes: &bytes[..length] })
+}
+
+fn fault(sink: &mut impl MessageSink, moment: Moment, fault: Fault) {
+    sink.message(Message { moment, length: 0, body: Body::Fault(fault) });
 }
 
 /// An untyped message; how the next ones are framed; whether one untyped byte answers it.
@@ -239,7 +280,7 @@ fn opening(body: &[u8]) -> Option<(Frontend<'_>, Phase, bool)> {
     })
 }
 
-fn untyped_fits(_: u8, length: u32) -> bool {
+fn untyped_fits(length: u32) -> bool {
     (8..=10_004).contains(&length)
 }
 

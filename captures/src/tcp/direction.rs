@@ -75,6 +75,12 @@ impl Direction {
         self.next
     }
 
+    /// Payload that waits behind a hole.
+    #[inline]
+    pub(super) fn kept(&self) -> usize {
+        self.early_bytes
+    }
+
     pub(super) fn announce_end(&mut self, sequence: u32) {
         self.end = Some(sequence);
     }

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use foldhash::fast::RandomState;
+
 use super::direction::{Arrival, Direction, Out, Segment, distance};
 use super::model::{Connection, End, Event, EventSink, Figures, Side};
 use crate::pcap::{Endpoint, Flags, Packet};
@@ -9,18 +11,23 @@ use crate::units::Moment;
 
 /// Connections open at once; beyond it the longest silent tenth is closed.
 const OPEN_LIMIT: usize = 100_000;
+/// Payload kept behind holes in all connections together; beyond it those of the connection that
+/// brings more are given up.
+const KEPT_LIMIT: usize = 32 << 20;
 /// Closed connections remembered, so that late copies of their segments open nothing.
 const CLOSED_LIMIT: usize = 8192;
 
 /// Reassembles all TCP connections of a capture.
 #[derive(Debug, Default)]
 pub struct Streams {
-    open: HashMap<Ends, Conversation>,
-    closed: HashMap<Ends, Tail>,
+    open: HashMap<Ends, Conversation, RandomState>,
+    closed: HashMap<Ends, Tail, RandomState>,
     closed_order: VecDeque<Ends>,
     /// Ports that are known to listen, for connections whose handshake was not captured.
     listening: Vec<u16>,
     count: u64,
+    /// Payload that is kept behind holes.
+    kept: usize,
     figures: Figures,
 }
 
@@ -72,13 +79,27 @@ impl Streams {
             self.figures.truncated += 1;
         }
         let ends = ends(packet);
-        if !self.prepare(ends, packet, sink) {
-            return;
+        // Almost every packet belongs to what is open and starts nothing.
+        let mut known = match packet.flags.has(Flags::SYN) {
+            true => None,
+            false => self.open.get_mut(&ends),
+        };
+        if known.is_none() {
+            if !self.prepare(ends, packet, sink) {
+                return;
+            }
+            known = self.open.get_mut(&ends);
         }
-        let Some(conversation) = self.open.get_mut(&ends) else { return };
+        let Some(conversation) = known else { return };
         conversation.packets += 1;
         conversation.moment = packet.moment;
+        let before = conversation.kept();
         conversation.segment(packet, &mut self.figures, sink);
+        self.kept = (self.kept + conversation.kept()).saturating_sub(before);
+        if self.kept > KEPT_LIMIT && conversation.kept() > 0 {
+            self.kept = self.kept.saturating_sub(conversation.kept());
+            conversation.flush(packet.moment, &mut self.figures, sink);
+        }
         let reset = packet.flags.has(Flags::RST);
         if reset || conversation.is_finished() {
             let end = if reset { End::Reset } else { End::Finished };
@@ -93,6 +114,7 @@ impl Streams {
             open.from_client.resume();
             open.from_server.resume();
         }
+        self.kept = 0;
     }
 
     /// Closes what is still open: the capture is over.
@@ -180,6 +202,7 @@ impl Streams {
 
     fn close(&mut self, ends: Ends, moment: Moment, end: End, sink: &mut impl EventSink) {
         let Some(mut open) = self.open.remove(&ends) else { return };
+        self.kept = self.kept.saturating_sub(open.kept());
         open.flush(moment, &mut self.figures, sink);
         sink.event(Event::Closed { connection: open.connection, moment, end });
         if self.closed_order.len() >= CLOSED_LIMIT
@@ -213,6 +236,11 @@ impl Streams {
 impl Conversation {
     fn side(&self, source: Endpoint) -> Side {
         if source == self.client { Side::Client } else { Side::Server }
+    }
+
+    /// Payload that waits behind holes.
+    fn kept(&self) -> usize {
+        self.from_client.kept() + self.from_server.kept()
     }
 
     fn is_closing(&self) -> bool {

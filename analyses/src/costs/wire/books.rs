@@ -216,9 +216,9 @@ impl FactSink for Entries<'_> {
                     tally.set_up += u64::from(reason.is_none());
                 });
             }
-            Fact::Row { moment, statement, length } => {
+            Fact::Rows { moment, statement, count, length } => {
                 books.tally(moment, statement, |tally| {
-                    tally.rows += 1;
+                    tally.rows += count;
                     tally.bytes += length;
                 });
             }

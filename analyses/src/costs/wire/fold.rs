@@ -1,6 +1,8 @@
 //! The fold: from the records of a capture to the books.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 
 use assay_captures::parsed::{Problem, Sink};
 use assay_captures::pcap::Record;
@@ -78,10 +80,11 @@ pub struct WireFold {
 #[derive(Debug)]
 struct Conversations {
     ports: WirePorts,
-    talks: HashMap<Connection, Talk>,
+    talks: HashMap<Connection, Talk, RandomState>,
     books: Books,
     statements: Statements,
-    seen: BTreeSet<Protocol>,
+    /// Which protocols were recognised.
+    seen: [bool; Protocol::ALL.len()],
 }
 
 impl WireFold {
@@ -114,10 +117,10 @@ impl WireFold {
             streams: Streams::new(&ports.all()),
             conversations: Conversations {
                 ports,
-                talks: HashMap::new(),
+                talks: HashMap::default(),
                 books: Books::new(spans, !slots.is_empty()),
                 statements: Statements::default(),
-                seen: BTreeSet::new(),
+                seen: [false; Protocol::ALL.len()],
             },
             windows,
             slots,
@@ -217,7 +220,7 @@ pub(super) struct Parts<'a> {
 impl Conversations {
     fn parts(&self) -> Parts<'_> {
         let known = |protocol: &Protocol| {
-            !self.ports.ports(*protocol).is_empty() || self.seen.contains(protocol)
+            !self.ports.ports(*protocol).is_empty() || self.seen[*protocol as usize]
         };
         Parts {
             books: &self.books,
@@ -238,7 +241,7 @@ impl EventSink for Conversations {
                 if let Some(talk) = self.talks.get_mut(&connection) {
                     talk.bytes(from, moment, bytes, &mut self.books, &mut self.statements);
                     if let Some(protocol) = talk.protocol() {
-                        self.seen.insert(protocol);
+                        self.seen[protocol as usize] = true;
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! What each connection speaks, and what it says.
 
 use assay_captures::pcap::Endpoint;
-use assay_captures::postgres::{Backend, Body, Frontend};
+use assay_captures::postgres::{Backend, Body, Frontend, MessageSink, Rows};
 use assay_captures::tcp::{Connection, Side};
 use assay_captures::units::Moment;
 use assay_captures::{http, postgres, redis};
@@ -11,6 +11,7 @@ use super::counts::Count;
 use super::fold::WirePorts;
 use super::integrity::Protocol;
 use super::statements::Statements;
+use crate::attribute::Owner;
 use crate::metric::Metric;
 use crate::trips;
 
@@ -27,6 +28,8 @@ pub(super) struct Talk {
     counted: bool,
     /// Chunks that may still show that everything is encrypted, where the offer was not captured.
     looks: u8,
+    /// The last window of which it was said that the connection was open before the capture.
+    joined: Option<Owner>,
     spoken: Spoken,
 }
 
@@ -48,7 +51,8 @@ impl Talk {
     ) -> Self {
         let looks = if from_start { 0 } else { CHANCES };
         let spoken = Spoken::Unknown { chances: CHANCES };
-        let mut talk = Self { connection, server, from_start, counted: false, looks, spoken };
+        let joined = None;
+        let mut talk = Self { connection, server, from_start, counted: false, looks, joined, spoken };
         match ports.protocol(server.port) {
             Some(protocol) => talk.speaks(protocol),
             None if ports.is_empty() => {}
@@ -110,7 +114,7 @@ impl Talk {
             books.detail(moment, |of| *of.connections.entry(protocol).or_default() += 1);
         }
         if !self.from_start {
-            books.fault(protocol, "joined", connection, moment);
+            self.joined(protocol, moment, books);
         }
         if self.looks > 0 {
             self.looks -= 1;
@@ -128,9 +132,8 @@ impl Talk {
             }),
             Spoken::Postgres(both) => {
                 let (decoder, session) = &mut **both;
-                decoder.feed(from, moment, bytes, &mut |message| {
-                    postgres_message(&message, connection, session, books, statements);
-                });
+                let mut sink = PostgresTalk { connection, session, books, statements };
+                decoder.feed_together(from, moment, bytes, &mut sink);
             }
             Spoken::Redis(both) => {
                 let (decoder, session) = &mut **both;
@@ -138,6 +141,15 @@ impl Talk {
                     redis_message(&message, connection, session, books);
                 });
             }
+        }
+    }
+
+    /// Says once a window that the connection was open before the capture.
+    fn joined(&mut self, protocol: Protocol, moment: Moment, books: &mut Books) {
+        let owner = books.owner(moment);
+        if self.joined != Some(owner) {
+            self.joined = Some(owner);
+            books.fault(protocol, "joined", self.connection, moment);
         }
     }
 
@@ -256,6 +268,27 @@ fn http_message(message: &http::Message<'_>, connection: Connection, books: &mut
         http::Fault::Resumed(_) => return,
     };
     books.fault(Protocol::Http, word, connection, moment);
+}
+
+/// Takes the messages of one Postgres connection.
+struct PostgresTalk<'t> {
+    connection: Connection,
+    session: &'t mut trips::postgres::Session,
+    books: &'t mut Books,
+    statements: &'t mut Statements,
+}
+
+impl MessageSink for PostgresTalk<'_> {
+    fn message(&mut self, message: postgres::Message<'_>) {
+        let Self { connection, session, books, statements } = self;
+        postgres_message(&message, *connection, session, books, statements);
+    }
+
+    fn rows(&mut self, rows: Rows<'_>) {
+        self.books.charge(rows.moment, Count::Rows, rows.count);
+        let mut entries = Entries { books: self.books, connection: self.connection };
+        self.session.rows(&rows, self.statements, &mut entries);
+    }
 }
 
 fn postgres_message(

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use crate::sql::{self, Class};
 use crate::trips::Reason;
 
@@ -11,6 +13,9 @@ const TEXTS_LIMIT: usize = 20_000;
 const STATEMENTS_LIMIT: usize = 10_000;
 /// Characters of a prepared statement's name that are shown.
 const NAME_SHOWN: usize = 40;
+/// Bytes of texts that are remembered word for word, and as many of statements: a text can have
+/// 64 KiB.
+const BYTES_LIMIT: usize = 16 << 20;
 
 /// A text as it was sent, which can hold several statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +62,14 @@ pub struct StatementCost {
 /// All statements seen.
 #[derive(Debug)]
 pub struct Statements {
-    texts: HashMap<Box<[u8]>, TextId>,
+    texts: HashMap<Box<[u8]>, TextId, RandomState>,
     of_text: Vec<Box<[StatementId]>>,
     by_content: HashMap<Box<[StatementId]>, TextId>,
     by_text: HashMap<String, StatementId>,
     list: Vec<Entry>,
+    /// Bytes of all keys of `texts`, and of all statements.
+    text_bytes: usize,
+    list_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -94,10 +102,12 @@ impl Default for Statements {
             by_name: false,
         };
         Self {
-            texts: HashMap::new(),
+            texts: HashMap::default(),
             of_text: Vec::new(),
             by_content: HashMap::new(),
             by_text: HashMap::new(),
+            text_bytes: 0,
+            list_bytes: 0,
             list: vec![
                 entry("(prepared before the capture)", None),
                 entry("(other statements)", Some(Class::User)),
@@ -115,15 +125,17 @@ impl Statements {
         let ids: Box<[_]> = sql::statements(sql).into_iter().map(|s| self.intern(s)).collect();
         let text = if let Some(&known) = self.by_content.get(&ids) {
             known
-        } else if self.of_text.len() >= TEXTS_LIMIT {
+        } else if self.of_text.len() >= TEXTS_LIMIT || self.text_bytes > BYTES_LIMIT {
             return TextId(u32::MAX);
         } else {
             let text = TextId(self.of_text.len() as u32);
+            self.text_bytes += 2 * size_of_val(&*ids);
             self.of_text.push(ids.clone());
             self.by_content.insert(ids, text);
             text
         };
-        if self.texts.len() < TEXTS_LIMIT {
+        if self.texts.len() < TEXTS_LIMIT && self.text_bytes + sql.len() <= BYTES_LIMIT {
+            self.text_bytes += sql.len();
             self.texts.insert(sql.into(), text);
         }
         text
@@ -161,9 +173,11 @@ impl Statements {
         if let Some(&known) = self.by_text.get(&statement.text) {
             return known;
         }
-        if self.list.len() >= STATEMENTS_LIMIT {
+        let bytes = self.list_bytes + statement.text.len();
+        if self.list.len() >= STATEMENTS_LIMIT || bytes > BYTES_LIMIT {
             return StatementId::OTHER;
         }
+        self.list_bytes = bytes;
         let id = StatementId(self.list.len() as u32);
         self.list.push(Entry {
             check: statement.looks_like_a_check(),
