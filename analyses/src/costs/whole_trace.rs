@@ -5,11 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use assay_captures::parsed::{Problem, Sink};
 use assay_captures::strace::{Call, NameTotals, Outcome, Record, Stamp, Totals};
 use assay_captures::units::Span;
+use foldhash::fast::RandomState;
 
 use super::foreign::View;
 use super::programs::Programs;
 use crate::cost::{Amount, Cost};
 use crate::metric::Metric;
+
+/// Names of calls with errors, and errors of each, that are told apart.
+const ERRORS_MAX: usize = 1024;
 
 /// Adds up what a trace holds; a call belongs to the span in which it was entered.
 #[derive(Clone, Debug, Default)]
@@ -17,9 +21,9 @@ pub struct TraceFold {
     /// Counts, times, signals, tables, problems.
     pub totals: Totals,
     /// Name → error → how often.
-    errors: HashMap<String, HashMap<String, u64>>,
+    errors: HashMap<String, HashMap<String, u64, RandomState>, RandomState>,
     /// Name → bytes that it returned.
-    bytes: HashMap<String, u64>,
+    bytes: HashMap<String, u64, RandomState>,
     programs: Programs,
     span: Option<Span>,
     /// Calls outside the span.
@@ -201,15 +205,18 @@ impl TraceFold {
         let Some(errno) = call.outcome.errno() else { return };
         // Allocates for the first of a kind only.
         let Some(errors) = self.errors.get_mut(call.name) else {
-            let first = HashMap::from([(errno.to_owned(), 1)]);
+            // A broken file can have any number of names.
+            if self.errors.len() >= ERRORS_MAX {
+                return;
+            }
+            let first = HashMap::from_iter([(errno.to_owned(), 1)]);
             self.errors.insert(call.name.to_owned(), first);
             return;
         };
-        match errors.get_mut(errno) {
-            Some(count) => *count += 1,
-            None => {
-                errors.insert(errno.to_owned(), 1);
-            }
+        if let Some(count) = errors.get_mut(errno) {
+            *count += 1;
+        } else if errors.len() < ERRORS_MAX {
+            errors.insert(errno.to_owned(), 1);
         }
     }
 }

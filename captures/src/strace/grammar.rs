@@ -9,13 +9,14 @@ use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser};
 
 use super::model::Outcome;
+use super::plain;
 use crate::ids::Tid;
 use crate::units::{Moment, Nanos};
 
 type Parsed<'a, T> = IResult<&'a [u8], T>;
 
 /// Largest pid that Linux gives (2^22); a larger number at a line's start is a stamp.
-const PID_MAX: u32 = 4_194_304;
+pub(super) const PID_MAX: u32 = 4_194_304;
 /// Seconds since 1970 have nine digits from 1973 on; what `-r` prints never has.
 const UNIX_MIN: u64 = 100_000_000;
 
@@ -66,6 +67,10 @@ pub(super) enum End<'a> {
 
 /// Splits a line into its prefix and the rest.
 pub(super) fn prefix(line: &[u8]) -> (Prefix, &[u8]) {
+    plain::prefix(line).unwrap_or_else(|| prefix_by_rules(line))
+}
+
+pub(super) fn prefix_by_rules(line: &[u8]) -> (Prefix, &[u8]) {
     let (line, tid) = opt(tid).parse(line).unwrap_or((line, None));
     let (line, stamp) = opt(stamp).parse(line).unwrap_or((line, None));
     let (line, _) = many0_count(bracketed).parse(line).unwrap_or((line, 0));
@@ -147,9 +152,13 @@ fn bracketed(line: &[u8]) -> Parsed<'_, ()> {
     value((), (char('['), inside, tag("] "))).parse(line)
 }
 
+/// The longest name of a call has 28 letters; what is much longer is none, and need not be kept.
+pub(super) const NAME_MAX: usize = 64;
+
 fn name(line: &[u8]) -> Parsed<'_, &str> {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'?';
-    map_opt(take_while1(letter), text).parse(line)
+    let short = |name: &&[u8]| name.len() <= NAME_MAX;
+    map_opt(verify(take_while1(letter), short), text).parse(line)
 }
 
 fn call(rest: &[u8]) -> Parsed<'_, Body<'_>> {
@@ -209,7 +218,7 @@ pub(super) fn end(rest: &[u8], cut: bool) -> Option<End<'_>> {
     // From the right: arguments can look like results, results hardly like arguments.
     let mut right = before.len();
     for _ in 0..CANDIDATES {
-        right = memchr::memmem::rfind(&before[..right], b" = ")?;
+        right = last_equals(&before[..right])?;
         let args = before[..right].trim_ascii_end();
         let Some(args) = args.strip_suffix(b")") else { continue };
         if let Some(outcome) = outcome(&before[right + 3..])
@@ -219,6 +228,19 @@ pub(super) fn end(rest: &[u8], cut: bool) -> Option<End<'_>> {
         }
     }
     None
+}
+
+/// Where the last ` = ` begins.
+#[inline]
+fn last_equals(bytes: &[u8]) -> Option<usize> {
+    let mut end = bytes.len();
+    loop {
+        let sign = memchr::memrchr(b'=', &bytes[..end])?;
+        if sign > 0 && bytes[sign - 1] == b' ' && bytes.get(sign + 1) == Some(&b' ') {
+            return Some(sign - 1);
+        }
+        end = sign;
+    }
 }
 
 /// How many places a result is looked for at: in a line that has more of them it is not found,
@@ -231,7 +253,11 @@ fn duration(rest: &[u8]) -> (&[u8], Option<Nanos>) {
     let split = || {
         let before = rest.strip_suffix(b">")?;
         let start = memchr::memrchr(b'<', before)?;
-        let (_, length) = all_consuming(seconds).parse(&before[start + 1..]).ok()?;
+        let inside = &before[start + 1..];
+        let length = match plain::seconds(inside) {
+            Some(length) => length,
+            None => all_consuming(seconds).parse(inside).ok()?.1,
+        };
         // `3<0.1>` would be a descriptor with an odd path.
         let args = before[..start].strip_suffix(b" ")?;
         Some((args, length))
@@ -241,6 +267,9 @@ fn duration(rest: &[u8]) -> (&[u8], Option<Nanos>) {
 
 /// What stands behind `=`, all of it.
 fn outcome(result: &[u8]) -> Option<Outcome<'_>> {
+    if let Some(value) = plain::result(result) {
+        return Some(Outcome::Returned { value, errno: None, target: None, comment: None });
+    }
     if let Some(rest) = result.strip_prefix(b"?") {
         let (rest, errno) = opt(errno).parse(rest).ok()?;
         let explained = rest.is_empty()
@@ -251,7 +280,10 @@ fn outcome(result: &[u8]) -> Option<Outcome<'_>> {
     }
     let (rest, value) = alt((hexadecimal, signed)).parse(result).ok()?;
     let (rest, target) = target(rest);
-    let (rest, errno) = opt(errno).parse(rest).ok()?;
+    let (rest, errno) = match rest {
+        [] => (rest, None),
+        _ => opt(errno).parse(rest).ok()?,
+    };
     let comment = match rest {
         [] => None,
         [b' ', b'(', comment @ .., b')'] => Some(comment),

@@ -17,6 +17,7 @@ mod grammar;
 mod lines;
 mod model;
 mod parse;
+mod plain;
 mod recognise;
 mod summary;
 #[cfg(test)]

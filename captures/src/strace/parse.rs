@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::grammar::{self, Body, End, Prefix, Printed};
 use super::lines::{LINE_MAX, Line, Lines};
 use super::model::{Call, Exit, Outcome, Record, Row, Signal, Stamp, Superseded};
@@ -55,7 +57,7 @@ impl Decoder {
 struct State {
     /// The thread of all lines that name none.
     tid: Option<Tid>,
-    open: HashMap<Option<Tid>, Open>,
+    open: HashMap<Option<Tid>, Open, RandomState>,
     /// Used again, so that a split call allocates nothing.
     spare: Vec<Open>,
     /// The beginning of a line into which a notice was printed, and where it was.

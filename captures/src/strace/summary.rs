@@ -3,7 +3,7 @@
 use nom::Parser;
 use nom::combinator::all_consuming;
 
-use super::grammar::seconds;
+use super::grammar::{NAME_MAX, seconds};
 use super::model::Row;
 use crate::units::Nanos;
 
@@ -80,6 +80,7 @@ impl Table {
                 Column::Time => row.time = Some(length(cell)?),
                 Column::Calls => row.calls = cell.parse().ok()?,
                 Column::Errors => row.errors = cell.parse().ok()?,
+                Column::Name if cell.len() > NAME_MAX => return None,
                 Column::Name => row.name = cell,
                 Column::Other => {}
             }

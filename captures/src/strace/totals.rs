@@ -2,12 +2,24 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
+
 use super::model::{Call, Outcome, Record, Stamp};
 use crate::parsed::{Problem, Sink};
 use crate::units::Nanos;
 
 /// How many problems are kept; all are counted.
 const PROBLEMS_KEPT: usize = 100;
+
+/// Names told apart: Linux has fewer than five hundred calls, a broken file any number.
+const NAMES_MAX: usize = 4096;
+/// All names after these.
+const MORE: &str = "(more names)";
+
+/// The name to count under, where so many are known.
+fn bounded(name: &str, known: usize) -> &str {
+    if known < NAMES_MAX { name } else { MORE }
+}
 
 /// Counts of one call's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +43,7 @@ pub struct NameTotals {
 /// Adds up a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    names: HashMap<String, NameTotals>,
+    names: HashMap<String, NameTotals, RandomState>,
     /// Tables of `-c`: calls, errors and time of each name.
     pub table: BTreeMap<String, NameTotals>,
     /// Signals delivered, by name.
@@ -78,7 +90,10 @@ impl Totals {
     fn call(&mut self, call: &Call<'_>) {
         let totals = match self.names.get_mut(call.name) {
             Some(totals) => totals,
-            None => self.names.entry(call.name.to_owned()).or_default(),
+            None => {
+                let name = bounded(call.name, self.names.len());
+                self.names.entry(name.to_owned()).or_default()
+            }
         };
         match call.outcome {
             Outcome::Returned { .. } | Outcome::Restarted { .. } => totals.calls += 1,
@@ -111,7 +126,8 @@ impl Sink<Record<'_>> for Totals {
             Record::Signal(signal) => {
                 self.stamp(signal.stamp);
                 if !signal.stopped {
-                    *self.signals.entry(signal.name.to_owned()).or_default() += 1;
+                    let name = bounded(signal.name, self.signals.len());
+                    *self.signals.entry(name.to_owned()).or_default() += 1;
                 }
             }
             Record::Exit(exit) => {
@@ -120,7 +136,8 @@ impl Sink<Record<'_>> for Totals {
             }
             Record::Superseded(superseded) => self.stamp(superseded.stamp),
             Record::Row(row) if row.name != "total" => {
-                let totals = self.table.entry(row.name.to_owned()).or_default();
+                let name = bounded(row.name, self.table.len());
+                let totals = self.table.entry(name.to_owned()).or_default();
                 totals.calls += row.calls;
                 totals.errors += row.errors;
                 totals.time.0 = totals.time.0.saturating_add(row.time.unwrap_or_default().0);
