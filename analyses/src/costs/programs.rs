@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use assay_captures::ids::Tid;
 use assay_captures::strace::{Call, Outcome, program};
+use foldhash::fast::RandomState;
 
 use super::foreign::View;
 use crate::cost::Cost;
@@ -12,6 +13,8 @@ use crate::metric::Metric;
 
 /// Programs told apart.
 const PROGRAMS_LIMIT: usize = 1_000;
+/// Names of calls told apart in one program.
+const NAMES_LIMIT: usize = 1_000;
 /// What calls are charged to that came before any `execve` of their thread.
 const BEFORE: &str = "(before the first execve)";
 
@@ -21,9 +24,9 @@ pub(super) struct Programs {
     /// Programs in the order of their first start.
     names: Vec<String>,
     /// What each thread runs now.
-    running: HashMap<Option<Tid>, usize>,
+    running: HashMap<Option<Tid>, usize, RandomState>,
     /// By program: what the calls of threads are whose program is not known, first.
-    calls: Vec<HashMap<String, u64>>,
+    calls: Vec<HashMap<String, u64, RandomState>>,
 }
 
 impl Programs {
@@ -33,13 +36,15 @@ impl Programs {
         let known = self.running.get(&call.tid).or_else(|| self.running.get(&None));
         let at = known.copied().unwrap_or(0);
         if self.calls.len() <= at {
-            self.calls.resize_with(at + 1, HashMap::new);
+            self.calls.resize_with(at + 1, HashMap::default);
         }
-        match self.calls[at].get_mut(call.name) {
-            Some(count) => *count += 1,
-            None => {
-                self.calls[at].insert(call.name.to_owned(), 1);
-            }
+        let calls = &mut self.calls[at];
+        if let Some(count) = calls.get_mut(call.name) {
+            *count += 1;
+        } else {
+            // A broken file can have any number of names.
+            let name = if calls.len() < NAMES_LIMIT { call.name } else { "(more names)" };
+            *calls.entry(name.to_owned()).or_default() += 1;
         }
         if let Some(started) = program(call) {
             let started = String::from_utf8_lossy(started);

@@ -62,8 +62,7 @@ impl Framing {
 
     /// Takes the next message from `bytes`. `fits` says whether a type and length can be one,
     /// `hollow` whether the body of a type says nothing that is delivered. `untyped` is for the
-    /// start of a session, where
-    /// messages have no type.
+    /// start of a session, where messages have no type.
     #[inline]
     pub(super) fn next<'f, 'b: 'f>(
         &'f mut self,
