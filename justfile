@@ -38,6 +38,11 @@ deny:
     command -v cargo-deny >/dev/null || cargo install --quiet --locked cargo-deny
     cargo deny --locked check licenses bans sources
 
+# Race `assay inspect` against what one would use instead, on files of a gigabyte made on the spot
+race *args:
+    cargo build --release --locked -p assay
+    python3 captures/race/race.py {{ args }}
+
 # Tests of the subjects that ship, each in its own workspace
 test-subjects:
     cd lab/experiments/blog/subjects/axum-sqlx && cargo test --release --locked
