@@ -52,7 +52,8 @@ impl Talk {
         let looks = if from_start { 0 } else { CHANCES };
         let spoken = Spoken::Unknown { chances: CHANCES };
         let joined = None;
-        let mut talk = Self { connection, server, from_start, counted: false, looks, joined, spoken };
+        let mut talk =
+            Self { connection, server, from_start, counted: false, looks, joined, spoken };
         match ports.protocol(server.port) {
             Some(protocol) => talk.speaks(protocol),
             None if ports.is_empty() => {}
