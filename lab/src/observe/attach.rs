@@ -20,6 +20,9 @@ use crate::subject::{Life, RunningSubject};
 /// Between two looks at all processes: each costs a few milliseconds of CPU.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
 
+/// Programs that speak as Postgres and pass everything on.
+const POOLERS: [&str; 4] = ["pgbouncer", "odyssey", "pgcat", "pgpool"];
+
 /// What was heard, by the server's port.
 pub type Spoken = BTreeMap<u16, wire::Spoken>;
 
@@ -134,6 +137,16 @@ impl Attachment {
         }
         for service in &self.found.services {
             let address = service.address;
+            if !service.within_reach {
+                notes.push(out_of_reach(service));
+                continue;
+            }
+            if let Some(pooler) = pooler(service) {
+                notes.push(format!(
+                    "Postgres here is {pooler} at {address}: trips are those to the pooler, and \
+                     what the pooler says to Postgres is not recorded"
+                ));
+            }
             match (service.role, &service.server) {
                 (None, _) if service.heard => notes.push(format!(
                     "it also talks HTTP to {address}: what that costs there is not counted"
@@ -165,7 +178,27 @@ impl Attachment {
     }
 }
 
+/// What cannot be counted of a server whose packets pass elsewhere: it is never 0.
+fn out_of_reach(service: &FoundService) -> String {
+    let what = service.role.map_or("what stands there", |role| role.word());
+    format!(
+        "{} of its connections lead to {} at {}, whose packets do not pass this loopback: trips to \
+         it are not measured; assay observe -- COMMAND counts them by the calls of the service",
+        service.connections, what, service.address
+    )
+}
+
+/// The name of the pooler that answers as Postgres.
+fn pooler(service: &FoundService) -> Option<&str> {
+    let name = service.server.as_ref()?.name.as_str();
+    (service.role == Some(Role::Postgres) && POOLERS.contains(&name)).then_some(name)
+}
+
+/// A server whose packets pass elsewhere is none of the run's: its figures would read 0.
 fn running(found: &FoundService) -> Option<RunningService> {
+    if !found.within_reach {
+        return None;
+    }
     Some(RunningService {
         role: found.role?,
         port: Port(found.address.port()),

@@ -59,6 +59,8 @@ pub struct FoundService {
     pub server: Option<FoundServer>,
     /// Whether it runs on this machine, and who it is may not be seen.
     pub hidden: bool,
+    /// Whether its packets pass the loopback interface of this process, the one that is recorded.
+    pub within_reach: bool,
 }
 
 /// The process behind a connection.
@@ -136,7 +138,7 @@ pub fn find(snapshot: &Snapshot, wanted: &Wanted, ours: u64) -> Result<Found, No
         .collect();
     listens.sort_by_key(|address| (address.port(), address.ip()));
     listens.dedup();
-    let services = services(snapshot, network, &tree, own(), &listens);
+    let services = services(snapshot, (network, ours), &tree, own(), &listens);
     let named = |&pid: &u32| Some((Pid(pid), snapshot.processes.get(&pid)?.name.clone()));
     Ok(Found {
         name,
@@ -255,7 +257,7 @@ fn topmost(snapshot: &Snapshot, members: &BTreeSet<u32>) -> Vec<u32> {
 
 fn services<'a>(
     snapshot: &Snapshot,
-    network: u64,
+    (network, ours): (u64, u64),
     tree: &BTreeSet<u32>,
     own: impl Iterator<Item = &'a Socket>,
     listens: &[SocketAddr],
@@ -281,6 +283,8 @@ fn services<'a>(
             heard: false,
             encrypted: false,
             hidden: behind.is_none() && place(snapshot, network, address).is_some(),
+            // What a namespace sends to an address of its own goes through its loopback, too.
+            within_reach: network == ours && place(snapshot, network, address) == Some(network),
             server: behind,
         });
     }

@@ -159,6 +159,36 @@ fn a_database_on_another_machine_has_no_process_here() {
 }
 
 #[test]
+fn a_server_whose_packets_pass_elsewhere_is_said_and_never_counted_as_0() {
+    let snapshot = processes("10 1 web /web 1 100 201 202 203\n 20 1 pgbouncer /pgbouncer 1 300");
+    let snapshot = with_sockets(
+        snapshot,
+        "1 100 10.0.0.1:8080 -
+         1 300 127.0.0.1:6432 -
+         1 201 10.0.0.1:50001 10.0.0.9:5432
+         1 202 127.0.0.1:50002 127.0.0.1:6432
+         1 203 10.0.0.1:50003 10.0.0.1:6379",
+    );
+    let found = find(&snapshot, &Wanted::Port(8080), 1).unwrap();
+    let attachment = |found: Found| Attachment {
+        wanted: Wanted::Port(8080),
+        found,
+        address: "10.0.0.1:8080".parse().unwrap(),
+        port: assay_captures::ids::Port(8080),
+        foreign: false,
+    };
+    let attached = attachment(found);
+    let ports: Vec<u16> = attached.services().iter().map(|service| service.port.0).collect();
+    assert_eq!(ports, [6379, 6432], "an own address goes through loopback, another host does not");
+    let notes = attached.notes().join("\n");
+    assert!(notes.contains("postgres at 10.0.0.9:5432, whose packets do not pass"), "{notes}");
+    assert!(notes.contains("Postgres here is pgbouncer at 127.0.0.1:6432"), "{notes}");
+    // Seen from another network namespace, nothing of it passes our loopback.
+    let elsewhere = attachment(find(&snapshot, &Wanted::Port(8080), 2).unwrap());
+    assert!(elsewhere.services().is_empty());
+}
+
+#[test]
 fn what_is_not_there_is_said_with_what_to_do() {
     let said = |wanted: Wanted| find(&prefork(), &wanted, 1).unwrap_err().to_string();
     assert_eq!(said(Wanted::Port(81)), "nothing listens on port 81; is it started?");
