@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use assay_captures::run_record;
 
 use crate::experiment::plan::{Plan, PlannedRoute};
-use crate::experiment::{Experiment, Parameter};
+use crate::experiment::{Experiment, Parameter, copy};
 use crate::load::Cancel;
 use crate::observe::Attachment;
 use crate::pinning::Pinning;
@@ -386,7 +386,7 @@ pub fn arm_records(experiment: &Experiment) -> Vec<run_record::Arm> {
             subject: subject.name.clone(),
             variant: arm.variant.name.clone(),
             title: arm.variant.title.clone(),
-            environment,
+            environment: copy::environment(environment),
         }
     })
     .collect()

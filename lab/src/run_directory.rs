@@ -16,6 +16,8 @@ use assay_captures::units::Moment;
 use assay_captures::utc::Utc;
 use nix::libc;
 
+use crate::experiment::copy;
+
 /// Several times what a record takes.
 const ROOM: libc::off_t = 128 * 1024;
 
@@ -39,7 +41,8 @@ impl RunDirectory {
         let made = folder.recursive(true).mode(0o700).create(path);
         made.map_err(|error| unwritten(path, &error))?;
         let run = Self { path: path.to_path_buf(), room: keep_room(path), record };
-        run.write(run_dir::EXPERIMENT, experiment.as_bytes())?;
+        let copy = copy::without_secrets(experiment);
+        run.write(run_dir::EXPERIMENT, copy.as_bytes())?;
         run.save()?;
         Ok(run)
     }

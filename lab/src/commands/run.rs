@@ -13,7 +13,7 @@ use crate::calibration::store;
 use crate::cli::{Format, RunArgs};
 use crate::exit::Exit;
 use crate::experiment::plan::{Choice, Plan};
-use crate::experiment::{self, Experiment};
+use crate::experiment::{self, Experiment, copy};
 use crate::guardian::{self, Worker};
 use crate::machine;
 use crate::passes::{self, Ended};
@@ -223,7 +223,7 @@ pub(super) fn record(
         status: Status::Recording,
         reason: None,
         experiment: experiment.name.clone(),
-        command: std::env::args().map(|word| without_password(&word)).collect(),
+        command: copy::words(std::env::args()),
         started: now(),
         ended: None,
         arms: arm_records(experiment),
@@ -240,34 +240,8 @@ pub(super) fn record(
     }
 }
 
-/// Credentials are never kept: `scheme://user:secret@host` loses its secret.
-fn without_password(word: &str) -> String {
-    let masked = || -> Option<String> {
-        let (scheme, rest) = word.split_once("://")?;
-        let authority = rest.find(['/', '?']).unwrap_or(rest.len());
-        let at = rest[..authority].rfind('@')?;
-        let (user, _secret) = rest[..at].split_once(':')?;
-        Some(format!("{scheme}://{user}:***{}", &rest[at..]))
-    };
-    masked().unwrap_or_else(|| word.to_owned())
-}
-
 /// Whether a run directory lies at `path`.
 #[must_use]
 pub(super) fn is_run(path: &Path) -> bool {
     path.join(assay_captures::run_dir::RUN_RECORD).is_file()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_in_urls_are_not_kept() {
-        let kept = without_password("--postgres-url=postgres://me:s3cr:et@db:5432/x?a=b@c");
-        assert_eq!(kept, "--postgres-url=postgres://me:***@db:5432/x?a=b@c");
-        assert_eq!(without_password("redis://:pw@h"), "redis://:***@h");
-        assert_eq!(without_password("postgres://me@h/x"), "postgres://me@h/x");
-        assert_eq!(without_password("--quick"), "--quick");
-    }
 }

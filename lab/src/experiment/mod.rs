@@ -4,6 +4,7 @@
 //! [`Experiment`] (what it means); [`plan::Plan`] says what a run of it will do.
 
 mod build;
+pub mod copy;
 pub mod file;
 pub mod plan;
 pub(crate) mod position;
