@@ -14,7 +14,7 @@ pub enum Colour {
     Grid,
     /// The ground.
     Paper,
-    /// The content: one of [`SERIES`], going round.
+    /// The content: one of `SERIES`, going round.
     Series(usize),
 }
 
