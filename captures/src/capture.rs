@@ -86,11 +86,28 @@ where
     Ok(())
 }
 
+/// Streams the packets of a capture folder into a sink, down to TCP segments.
+pub fn packets_of<S>(folder: &Path, sink: &mut S) -> Result<(), OpenError>
+where
+    S: for<'a> Sink<pcap::Record<'a>>,
+{
+    packets(&present(folder, pcap::PLAIN_FILE, pcap::FILE), sink)
+}
+
+/// Reads the packets of a capture folder as they stand in the file, unpacked.
+pub fn feed_packets(folder: &Path, feed: impl FnMut(&[u8])) -> Result<(), OpenError> {
+    feed_file(&present(folder, pcap::PLAIN_FILE, pcap::FILE), feed)
+}
+
 /// Reads the stacks of a capture folder.
 pub fn feed_stacks(folder: &Path, feed: impl FnMut(&[u8])) -> Result<(), OpenError> {
-    let packed = folder.join(perf_script::FILE);
-    let plain = folder.join(perf_script::PLAIN_FILE);
-    feed_file(if plain.exists() { &plain } else { &packed }, feed)
+    feed_file(&present(folder, perf_script::PLAIN_FILE, perf_script::FILE), feed)
+}
+
+/// The plain file where there is one: it goes when it has been packed whole.
+fn present(folder: &Path, plain: &str, packed: &str) -> PathBuf {
+    let plain = folder.join(plain);
+    if plain.exists() { plain } else { folder.join(packed) }
 }
 
 /// Reads `run.json` of a run directory.

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use assay_captures::capture;
 use assay_captures::manifest::{Manifest, Status};
+use assay_captures::pcap::{FILE, PLAIN_FILE};
 use assay_captures::run_dir;
 
 use crate::run_directory::write_private;
 
-/// File name of the packets in a capture's folder.
-const PACKETS: &str = "capture.pcapng";
+/// Files with packets in a capture's folder; of a capture that was being packed, both.
+const PACKETS: [&str; 2] = [PLAIN_FILE, FILE];
 /// What perf leaves beside a capture that was never closed.
 const LEFT_BY_PERF: [&str; 4] = ["perf.data", "perf.commands", "perf.answers", "perf.errors"];
 /// Name of the link in a temporary directory that leads to its run.
@@ -51,15 +52,16 @@ pub fn remove(run: &Path) -> Vec<PathBuf> {
                 let _not_there = fs::remove_file(folder.join(file));
             }
         }
-        let packets = folder.join(PACKETS);
-        if !packets.is_file() {
+        let packets = PACKETS.map(|file| folder.join(file));
+        if !packets.iter().any(|file| file.is_file()) {
             continue;
         }
         // A manifest that cannot be read belongs to a probe that was killed while it wrote it.
         if manifest.as_ref().is_ok_and(|manifest| manifest.status != Status::Recording) {
             continue;
         }
-        if fs::remove_file(&packets).is_ok()
+        let gone = packets.iter().filter(|file| fs::remove_file(file).is_ok()).count();
+        if gone > 0
             && let Ok(within) = folder.strip_prefix(run)
         {
             removed.push(within.to_path_buf());
@@ -75,7 +77,7 @@ pub fn remove(run: &Path) -> Vec<PathBuf> {
 fn tell(folder: &Path, mut manifest: Manifest) {
     manifest.status = Status::Failed;
     manifest.reason = Some(format!("the probe was killed; {REMOVED}"));
-    manifest.files.retain(|file| file != PACKETS);
+    manifest.files.retain(|file| !PACKETS.contains(&file.as_str()));
     let Ok(mut text) = serde_json::to_vec_pretty(&manifest) else { return };
     text.push(b'\n');
     // A manifest that says `recording` is as good a warning.
@@ -90,7 +92,7 @@ mod tests {
     fn capture_of(run: &Path, name: &str, manifest: &str) -> PathBuf {
         let folder = run.join("captures/wire/page.one").join(name).join("wire");
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join(PACKETS), "sesame").unwrap();
+        fs::write(folder.join(PLAIN_FILE), "sesame").unwrap();
         fs::write(folder.join(run_dir::MANIFEST), manifest).unwrap();
         folder
     }
@@ -100,7 +102,7 @@ mod tests {
             "version": 1, "probe": "wire", "backend": null, "probe_version": "0",
             "status": status, "reason": null, "tool": null, "command": [],
             "clock": { "realtime": 0, "monotonic": 0 }, "window": null, "targets": [],
-            "files": [PACKETS], "integrity": {}, "notes": [],
+            "files": [PLAIN_FILE], "integrity": {}, "notes": [],
         })
         .to_string()
     }
@@ -113,10 +115,11 @@ mod tests {
         let whole = capture_of(run.path(), "whole", &manifest("complete"));
         let within = |name: &str| Path::new("captures/wire/page.one").join(name).join("wire");
         fs::write(killed.join(LEFT_BY_PERF[0]), "samples").unwrap();
+        fs::write(killed.join(FILE), "half of it, packed").unwrap();
         assert_eq!(remove(run.path()), [within("killed"), within("torn")]);
-        assert!(!killed.join(LEFT_BY_PERF[0]).exists());
-        assert!(!killed.join(PACKETS).exists() && !torn.join(PACKETS).exists());
-        assert!(whole.join(PACKETS).exists());
+        assert!(!killed.join(LEFT_BY_PERF[0]).exists() && !killed.join(FILE).exists());
+        assert!(!killed.join(PLAIN_FILE).exists() && !torn.join(PLAIN_FILE).exists());
+        assert!(whole.join(PLAIN_FILE).exists());
         let told = capture::manifest(&killed).unwrap();
         assert_eq!((told.status, told.files.len()), (Status::Failed, 0));
         assert!(told.reason.unwrap().contains(REMOVED));
@@ -131,7 +134,7 @@ mod tests {
         remember(scratch.path(), run.path());
         teardown::remove(scratch.path());
         assert!(!scratch.path().exists());
-        assert!(!killed.join(PACKETS).exists());
+        assert!(!killed.join(PLAIN_FILE).exists());
         assert!(killed.join(run_dir::MANIFEST).exists());
     }
 }

@@ -73,6 +73,11 @@ impl CaptureFolder {
         }
     }
 
+    /// Takes a file out of the manifest that is no longer there.
+    pub fn unlist(&mut self, name: &str) {
+        self.manifest.files.retain(|file| file != name);
+    }
+
     /// Writes the manifest as it stands.
     pub fn write_manifest(&mut self) -> Result<()> {
         let mut text = serde_json::to_vec_pretty(&self.manifest).context("write the manifest")?;

@@ -82,6 +82,7 @@ pub mod inlines;
 pub mod masking;
 pub mod network_namespace;
 pub mod packet_file;
+pub mod packing;
 pub mod pcapng;
 pub mod perf;
 pub mod processes;

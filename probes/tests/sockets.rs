@@ -14,6 +14,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use assay_captures::capture;
 use assay_captures::parsed::{Problem, Sink};
 use assay_captures::pcap::{Decoder, Record};
 use assay_captures::tcp::{Event, EventSink, Side, Streams};
@@ -110,10 +111,17 @@ impl Sink<Record<'_>> for Told {
     }
 }
 
+/// The file of the packets, unpacked.
+fn bytes(folder: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    capture::feed_packets(folder, |chunk| bytes.extend_from_slice(chunk)).unwrap();
+    bytes
+}
+
 fn read(folder: &Path) -> Talk {
     let mut told = Told::default();
     let mut decoder = Decoder::new();
-    decoder.feed(&std::fs::read(folder.join("capture.pcapng")).unwrap(), &mut told);
+    decoder.feed(&bytes(folder), &mut told);
     decoder.finish(&mut told);
     told.streams.finish(&mut told.talk);
     told.talk
@@ -256,8 +264,7 @@ fn record(name: &str, stage: u8) -> Recorded {
     let (last, status) = probe.end();
     assert_eq!(last["status"], "complete", "{last}");
     assert!(status.success());
-    let bytes = std::fs::read(out.join("capture.pcapng")).unwrap();
-    Recorded { talk: read(&out), manifest: manifest(&out), bytes }
+    Recorded { talk: read(&out), manifest: manifest(&out), bytes: bytes(&out) }
 }
 
 #[test]

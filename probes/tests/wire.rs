@@ -9,14 +9,14 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 
+use assay_captures::capture;
 use assay_captures::manifest::Status;
 use assay_captures::parsed::{Problem, Sink};
-use assay_captures::pcap::{Decoder, Record};
+use assay_captures::pcap::{Decoder, FILE, PLAIN_FILE, Record};
 
 use running::{Folder, Running, manifest};
 
 const PROBE: &str = env!("CARGO_BIN_EXE_assay-probe-wire");
-const FILE: &str = "capture.pcapng";
 const REQUEST: &[u8] = b"POST /a?token=sesame HTTP/1.1\r\nContent-Length: 6\r\n\r\nsesame";
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsesame";
 
@@ -99,9 +99,16 @@ impl<'a> Sink<Record<'a>> for Seen {
 fn read(folder: &Path, port: u16) -> Seen {
     let mut seen = Seen { port, ..Seen::default() };
     let mut decoder = Decoder::new();
-    decoder.feed(&std::fs::read(folder.join(FILE)).unwrap(), &mut seen);
+    decoder.feed(&bytes(folder), &mut seen);
     decoder.finish(&mut seen);
     seen
+}
+
+/// The file of the packets, unpacked.
+fn bytes(folder: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    capture::feed_packets(folder, |chunk| bytes.extend_from_slice(chunk)).unwrap();
+    bytes
 }
 
 fn holds(bytes: &[u8], text: &str) -> bool {
@@ -145,7 +152,9 @@ fn every_packet_between_on_and_off_is_there_masked_and_no_other() {
     assert_eq!(manifest.integrity["responses"], 600);
     assert_eq!(manifest.integrity["packets"], manifest.integrity["received"]);
 
-    assert!(!holds(&std::fs::read(out.join(FILE)).unwrap(), "sesame"), "nothing said stays");
+    assert_eq!(manifest.files, [FILE], "what was recorded raw is gone");
+    assert!(out.join(FILE).is_file() && !out.join(PLAIN_FILE).exists());
+    assert!(!holds(&bytes(&out), "sesame"), "nothing said stays");
     let text = String::from_utf8(seen.payload).unwrap();
     let request = "POST /a?token=xxxxxx HTTP/1.1\r\nContent-Length: 6\r\n\r\nxxxxxx\n";
     assert_eq!(text.matches(request).count(), 600, "all of them are still read as requests");
@@ -189,7 +198,7 @@ fn it_stops_by_itself_after_so_many_requests_and_keeps_payload_when_told_to() {
     let (last, _) = probe.wait();
     assert_eq!(last["status"], "complete");
     assert!(read(&out, port).responses.len() >= 50);
-    let bytes = std::fs::read(out.join(FILE)).unwrap();
+    let bytes = bytes(&out);
     assert!(holds(&bytes, "sesame"));
     assert!(manifest(&out).notes[0].contains("not masked, as was asked for"));
 }
@@ -219,7 +228,7 @@ fn a_full_disk_is_one_line_and_what_is_there_is_masked() {
     client.ask(3000);
     let (last, status) = probe.wait();
     let manifest = manifest(&out);
-    let bytes = std::fs::read(out.join(FILE)).unwrap();
+    let bytes = bytes(&out);
     let seen = read(&out, port);
     let unmounted = Command::new("umount").arg(&disk).status().unwrap();
     assert!(unmounted.success());

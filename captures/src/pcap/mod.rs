@@ -27,3 +27,9 @@ mod tests;
 
 pub use model::{Endpoint, Flags, Interface, Packet, Record};
 pub use parse::Decoder;
+
+/// File name in the capture's folder: gzipped when it is closed, since masked payload repeats
+/// itself.
+pub const FILE: &str = "capture.pcapng.gz";
+/// The same while it is recorded, and where there was no room to pack it.
+pub const PLAIN_FILE: &str = "capture.pcapng";

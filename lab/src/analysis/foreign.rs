@@ -7,7 +7,7 @@ use assay_captures::manifest::Status;
 
 use super::cells::Cells;
 use super::sheet::Sheet;
-use super::wire::{FILE, ports};
+use super::wire::ports;
 
 /// Fills in the requests of laps that nobody of ours has driven. Where responses cannot be seen
 /// (TLS, HTTP/2, no packets) they stay at none, and nothing is divided by them.
@@ -24,7 +24,7 @@ pub(super) fn count_requests(sheet: &Sheet, laps: &mut [Lap]) {
             continue;
         }
         let mut fold = WireFold::new(&recorded.windows(), ports(&manifest.targets));
-        if capture::packets(&folder.join(FILE), &mut fold).is_err() {
+        if capture::packets_of(&folder, &mut fold).is_err() {
             continue;
         }
         let accounts = fold.finish(&cell.origin(&recorded.folder)).windows;

@@ -14,9 +14,6 @@ use assay_reports::report::{OneRequest, Spread, Which};
 use super::cells::{Cell, Recorded};
 use super::sheet::{Against, Sheet, lost};
 
-/// File name of the capture.
-pub(super) const FILE: &str = "capture.pcapng";
-
 const METRICS: [Metric; 5] = [
     Metric::PostgresFlights,
     Metric::PostgresReadyForQuery,
@@ -77,8 +74,8 @@ fn loaded(
     manifest: &Manifest,
 ) -> Result<Outcome, String> {
     let mut fold = WireFold::new(&recorded.windows(), ports(&manifest.targets));
-    let path = sheet.folder(&recorded.folder).join(FILE);
-    capture::packets(&path, &mut fold).map_err(|error| lost(&error))?;
+    capture::packets_of(&sheet.folder(&recorded.folder), &mut fold)
+        .map_err(|error| lost(&error))?;
     let outcome = fold.finish(origin);
     Ok(Outcome {
         costs: outcome.costs,
@@ -102,7 +99,7 @@ fn serial(
         return Err("the request log is empty".to_owned());
     }
     let mut fold = WireFold::serial(&slots, ports(&manifest.targets));
-    capture::packets(&folder.join(FILE), &mut fold).map_err(|error| lost(&error))?;
+    capture::packets_of(&folder, &mut fold).map_err(|error| lost(&error))?;
     let outcome = fold.finish_serial(origin);
     let arm = || ArmName { subject: origin.subject.clone(), variant: origin.variant.clone() };
     let single = [(Which::Median, outcome.median), (Which::Slowest, outcome.slowest)];

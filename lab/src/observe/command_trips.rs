@@ -20,8 +20,6 @@ use assay_reports::numbers;
 use super::held::Ended;
 use crate::ui::printable;
 
-/// The packets of the wire probe.
-const FILE: &str = "capture.pcapng";
 /// So many trips in a row for one statement on one connection look like a loop.
 const IN_A_ROW: u64 = 5;
 /// Statements shown.
@@ -52,7 +50,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Said> {
         capture: Some("captures/command/wire".to_owned()),
     };
     let mut fold = WireFold::new(&[Window { span: always, requests: 1 }], ports(&manifest));
-    capture::packets(&folder.join(FILE), &mut fold).context("cannot read what was recorded")?;
+    capture::packets_of(folder, &mut fold).context("cannot read what was recorded")?;
     let mut outcome = fold.finish(&origin);
     outcome.costs.retain(|cost| cost.metric.name().split('.').next() != Some("http"));
     for cost in &mut outcome.costs {

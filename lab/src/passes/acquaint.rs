@@ -26,8 +26,6 @@ const STRETCH: Duration = Duration::from_millis(150);
 const LOOKS: u32 = 3;
 /// Looks where others send: they may send little.
 const FOREIGN_LOOKS: u32 = 8;
-/// File name of the capture.
-const FILE: &str = "capture.pcapng";
 
 impl Bench<'_> {
     /// Completes what the service was found to talk to, and tells the run record.
@@ -108,7 +106,7 @@ impl Bench<'_> {
             return Ok(Err(error.to_string()));
         }
         let mut recognition = Recognition::new(&ports);
-        if let Err(error) = capture::packets(&out.join(FILE), &mut recognition) {
+        if let Err(error) = capture::packets_of(&out, &mut recognition) {
             return Ok(Err(error.to_string()));
         }
         let heard = recognition.finish().into_iter();

@@ -223,6 +223,6 @@ fn packets_of_a_wire_probe_that_was_killed_do_not_stay() {
     let reason = pass["reason"].as_str().unwrap_or_default();
     assert!(reason.contains("SIGKILL") && reason.ends_with(assay::unmasked::REMOVED), "{reason}");
     assert!(said.contains(reason), "{said}");
-    let other = tiny.run().join("captures/wire/page.two/page/wire/capture.pcapng");
+    let other = tiny.run().join("captures/wire/page.two/page/wire/capture.pcapng.gz");
     assert!(other.exists(), "the other arm was recorded");
 }

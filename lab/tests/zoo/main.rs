@@ -18,6 +18,7 @@ use assay::probe::{ProbeSession, ProbeTarget};
 use assay_analyses::costs::wire::{Count, Counts, WireFold, WirePorts};
 use assay_analyses::trips::Reason;
 use assay_analyses::window::Window;
+use assay_captures::capture;
 use assay_captures::ids::Role;
 use assay_captures::pcap;
 use assay_captures::units::Span;
@@ -80,7 +81,8 @@ fn visit(server: &Server, program: &Path, mut client: Client, rows: Vec<Row>) ->
         .expect("the probe records");
     let spans: Vec<_> = rows.iter().map(|row| client.perform(&row.operation)).collect();
     probe.stop().expect("the capture is closed");
-    let bytes = std::fs::read(out.join("capture.pcapng")).expect("there is a capture");
+    let mut bytes = Vec::new();
+    capture::feed_packets(&out, |chunk| bytes.extend_from_slice(chunk)).expect("a capture");
     let measured = rows.into_iter().zip(spans).map(|(row, span)| Measured {
         row,
         got: span.map(|span| books(&count(&bytes, span, server))),

@@ -8,19 +8,20 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use assay_captures::ids::{Pid, Port, Role};
 use assay_captures::manifest::Target;
+use assay_captures::pcap::{FILE as PACKED, PLAIN_FILE as FILE};
 use assay_probes::capture_folder::CaptureFolder;
 use assay_probes::cli::{Description, SessionArgs};
 use assay_probes::filter;
 use assay_probes::masking;
 use assay_probes::network_namespace;
 use assay_probes::packet_file::PacketFile;
+use assay_probes::packing;
 use assay_probes::pcapng::{Interface, Statistics};
 use assay_probes::ring::Ring;
 use assay_probes::session::{self, Probe, Progress, Recorder};
 use assay_probes::sockets::servers::give_ports;
 use assay_probes::sockets::source::{DESCRIPTION, Source};
 
-const FILE: &str = "capture.pcapng";
 /// How often sockets are looked at. They wake nobody, since that would cost the sender.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -342,6 +343,8 @@ impl Recorder for Wire {
         paused?;
         told?;
         masked?;
+        // A capture that finds no room for this stays as it is, which is as good.
+        let _best_effort = packing::pack(folder, FILE, PACKED);
         ensure!(
             counts.received - counts.dropped == from_ring,
             "the kernel counted {} packets and {} drops, but {from_ring} came out of the ring",
