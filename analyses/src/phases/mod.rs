@@ -5,6 +5,7 @@
 //! stack, so phases overlap.
 
 mod home;
+mod own;
 mod pack;
 mod rules;
 
@@ -16,6 +17,8 @@ use assay_captures::perf_script::Frame;
 pub const KERNEL: &str = "kernel: ";
 /// Kernel time that no rule knows.
 pub const KERNEL_OTHER: &str = "kernel: other";
+/// What the program's own functions do, with what libraries without a rule do for them.
+pub const OWN: &str = "own code";
 /// Everything else that no rule knows.
 pub const OTHER: &str = "other";
 

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use assay_captures::perf_script::Frame;
 
 use super::home::home;
+use super::own::is_own;
 use super::pack::{Pack, Phase};
-use super::{KERNEL, KERNEL_OTHER, OTHER};
+use super::{KERNEL, KERNEL_OTHER, OTHER, OWN};
 
 /// The packs that ship, the more particular first.
 const PACKS: [&str; 5] = [
@@ -47,7 +48,7 @@ impl Rules {
     }
 
     /// The phase that the sample's time goes to: that of the first frame from the leaf up that a
-    /// rule knows. Kernel time without one belongs to the system call that the program has just
+    /// rule knows, or that is the program's [own](OWN). Kernel time without one belongs to the system call that the program has just
     /// made, else to [`KERNEL_OTHER`]; all else is [`OTHER`].
     #[must_use]
     pub fn exclusive(&self, frames: &[Frame<'_>]) -> &str {
@@ -63,15 +64,23 @@ impl Rules {
     }
 
     fn first(&self, frames: &[Frame<'_>]) -> Option<&str> {
-        let mut phases = frames.iter().filter_map(|frame| self.phase(frame));
-        phases.find(|phase| !phase.only_inclusive).map(|phase| phase.name.as_str())
+        self.along(frames).find(|(_, only_inclusive)| !only_inclusive).map(|(name, _)| name)
     }
 
     /// Every phase that stands in the stack.
     #[must_use]
     pub fn inclusive(&self, frames: &[Frame<'_>]) -> BTreeSet<&str> {
-        let phases = frames.iter().filter_map(|frame| self.phase(frame));
-        phases.map(|phase| phase.name.as_str()).collect()
+        self.along(frames).map(|(name, _)| name).collect()
+    }
+
+    /// The phases of the frames from the leaf up, and whether each is for the inclusive view only.
+    fn along(&self, frames: &[Frame<'_>]) -> impl Iterator<Item = (&str, bool)> {
+        let known = |at: usize| {
+            let ruled = self.phase(&frames[at]);
+            let ruled = ruled.map(|phase| (phase.name.as_str(), phase.only_inclusive));
+            ruled.or_else(|| is_own(&frames[at..]).then_some((OWN, false)))
+        };
+        (0..frames.len()).filter_map(known)
     }
 
     fn phase(&self, frame: &Frame<'_>) -> Option<&Phase> {
@@ -125,7 +134,18 @@ mod tests {
         assert_eq!(exclusive(&["core::fmt::write", "alloc::fmt::format", tera]), "Tera + serde");
         assert_eq!(exclusive(&["_int_malloc", "malloc", "sqlx_postgres::row"]), "allocator");
         assert_eq!(exclusive(&["core::ptr::drop_in_place<sqlx_core::X>", tera]), "Tera + serde");
-        assert_eq!(exclusive(&["axum_sqlx::compute::sum", "main"]), OTHER);
+        assert_eq!(exclusive(&["other_crate::compute::sum", "main"]), OTHER);
+    }
+
+    #[test]
+    fn what_no_rule_knows_belongs_to_the_program_where_its_own_code_called_it() {
+        let axum = "axum::handler::Handler::call";
+        assert_eq!(exclusive(&["app::compute::sum", axum]), OWN);
+        assert_eq!(exclusive(&["core::iter::sum", "regex::find", "app::page", axum]), OWN);
+        assert_eq!(exclusive(&["tera::render", "app::page", axum]), "Tera + serde");
+        let own = "[[phase]]\nname = \"prices\"\nfunctions = [\"app::prices*\"]\n";
+        let rules = Rules::with(&[own]).unwrap();
+        assert_eq!(rules.exclusive(&frames(&["app::prices::sum", "app::page"])), "prices");
     }
 
     #[test]
