@@ -48,8 +48,9 @@ impl Rules {
     }
 
     /// The phase that the sample's time goes to: that of the first frame from the leaf up that a
-    /// rule knows, or that is the program's [own](OWN). Kernel time without one belongs to the system call that the program has just
-    /// made, else to [`KERNEL_OTHER`]; all else is [`OTHER`].
+    /// rule knows, or that is the program's [own](OWN). Kernel time without one belongs to the
+    /// system call that the program has just made, else to [`KERNEL_OTHER`]; all else is
+    /// [`OTHER`].
     #[must_use]
     pub fn exclusive(&self, frames: &[Frame<'_>]) -> &str {
         let (kernel, program) =
