@@ -14,17 +14,21 @@ const GO: &str = "main.";
 /// the root.
 pub(super) fn is_own(frames: &[Frame<'_>]) -> bool {
     let Some(frame) = frames.first() else { return false };
-    let Some(holder) = frames.iter().find(|frame| frame.module != INLINED) else { return false };
     if frame.is_kernel() {
         return false;
     }
     if frame.symbol.starts_with(GO) {
         return true;
     }
-    let program = crate_name(holder.module);
+    let program = crate_name(holder(frames));
     let root = home(frame.symbol).split("::").next().unwrap_or_default();
     // A C program may well have a function of its own name, which says nothing.
     !program.is_empty() && root == program && frame.symbol.contains("::")
+}
+
+/// The file that holds the code of the first frame; empty where nothing says.
+pub(super) fn holder<'a>(frames: &[Frame<'a>]) -> &'a str {
+    frames.iter().map(|frame| frame.module).find(|&module| module != INLINED).unwrap_or_default()
 }
 
 /// The crate that a program was built from: `/target/release/deps/axum_sqlx-0f3c…` is

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use assay_captures::perf_script::Frame;
 
 use super::home::home;
-use super::own::is_own;
+use super::own::{holder, is_own};
 use super::pack::{Pack, Phase};
 use super::{KERNEL, KERNEL_OTHER, OTHER, OWN};
 
@@ -65,29 +65,36 @@ impl Rules {
     }
 
     fn first(&self, frames: &[Frame<'_>]) -> Option<&str> {
-        self.along(frames).find(|(_, only_inclusive)| !only_inclusive).map(|(name, _)| name)
+        let mut own = None;
+        for at in 0..frames.len() {
+            let here = &frames[at..];
+            match self.phase(here).filter(|phase| !phase.only_inclusive) {
+                // A rule for own functions tells more of what they call than that it is own.
+                Some(phase) if own.is_none() || is_own(here) => return Some(&phase.name),
+                Some(_) => break,
+                None if is_own(here) => own = Some(OWN),
+                None => {}
+            }
+        }
+        own
     }
 
     /// Every phase that stands in the stack.
     #[must_use]
     pub fn inclusive(&self, frames: &[Frame<'_>]) -> BTreeSet<&str> {
-        self.along(frames).map(|(name, _)| name).collect()
-    }
-
-    /// The phases of the frames from the leaf up, and whether each is for the inclusive view only.
-    fn along(&self, frames: &[Frame<'_>]) -> impl Iterator<Item = (&str, bool)> {
         let known = |at: usize| {
-            let ruled = self.phase(&frames[at]);
-            let ruled = ruled.map(|phase| (phase.name.as_str(), phase.only_inclusive));
-            ruled.or_else(|| is_own(&frames[at..]).then_some((OWN, false)))
+            let here = &frames[at..];
+            let phase = self.phase(here).map(|phase| phase.name.as_str());
+            phase.or_else(|| is_own(here).then_some(OWN))
         };
-        (0..frames.len()).filter_map(known)
+        (0..frames.len()).filter_map(known).collect()
     }
 
-    fn phase(&self, frame: &Frame<'_>) -> Option<&Phase> {
-        let name = frame.symbol.split('@').next().unwrap_or_default();
+    /// The phase that rules give to the first frame, which the others have called.
+    fn phase(&self, frames: &[Frame<'_>]) -> Option<&Phase> {
+        let name = frames.first()?.symbol.split('@').next().unwrap_or_default();
         let home = home(name);
-        let packs = self.packs.iter().filter(|pack| pack.is_about(frame.module));
+        let packs = self.packs.iter().filter(|pack| pack.is_about(holder(frames)));
         packs.filter_map(|pack| pack.phase(name, home)).next()
     }
 }
@@ -147,6 +154,26 @@ mod tests {
         let own = "[[phase]]\nname = \"prices\"\nfunctions = [\"app::prices*\"]\n";
         let rules = Rules::with(&[own]).unwrap();
         assert_eq!(rules.exclusive(&frames(&["app::prices::sum", "app::page"])), "prices");
+        let helper = ["core::iter::sum", "app::add", "app::prices::sum", "app::page", axum];
+        assert_eq!(rules.exclusive(&frames(&helper)), "prices", "what a named part calls");
+        assert_eq!(rules.exclusive(&frames(&["app::add", axum, "app::prices::sum"])), OWN);
+    }
+
+    #[test]
+    fn an_inlined_function_is_of_the_program_that_holds_it() {
+        let pack = "programs = [\"app\"]\n\
+                    [[phase]]\nname = \"prices\"\nfunctions = [\"shop::prices*\"]\n";
+        let rules = Rules::with(&[pack]).unwrap();
+        let mut stack = frames(&["shop::prices::sum", "main"]);
+        stack[0].module = "inlined";
+        assert_eq!(rules.exclusive(&stack), "prices");
+        stack[1].module = "/srv/other";
+        assert_eq!(rules.exclusive(&stack), OTHER);
+        let helper = pack.replace("shop", "app");
+        let rules = Rules::with(&[&helper]).unwrap();
+        let mut stack = frames(&["app::next", "app::prices::sum", "app::run"]);
+        stack[0].module = "inlined";
+        assert_eq!(rules.exclusive(&stack), "prices");
     }
 
     #[test]
