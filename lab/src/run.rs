@@ -374,10 +374,11 @@ fn described(service: &crate::services::RunningService) -> String {
     format!("{kind}, version {}, port {}", service.version, service.port.0)
 }
 
-/// The arms of a plan, as the run record holds them. Templates stay unexpanded: no secrets.
+/// The arms of a plan, as the run record holds them: the first is what the others are compared
+/// with. Templates stay unexpanded: no secrets.
 #[must_use]
-pub fn arm_records(experiment: &Experiment) -> Vec<run_record::Arm> {
-    let arms = experiment.arms.iter();
+pub fn arm_records(experiment: &Experiment, plan: &Plan) -> Vec<run_record::Arm> {
+    let arms = plan.arms().into_iter().filter_map(|arm| experiment.arms.get(arm));
     arms.map(|arm| {
         let subject = &experiment.subjects[arm.subject];
         let mut environment = subject.env.clone();

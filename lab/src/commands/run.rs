@@ -226,7 +226,7 @@ pub(super) fn record(
         command: copy::words(std::env::args()),
         started: now(),
         ended: None,
-        arms: arm_records(experiment),
+        arms: arm_records(experiment, plan),
         routes: route_records(experiment),
         services: Vec::new(),
         connections,

@@ -31,7 +31,7 @@ pub(super) fn experiment(
     let (subjects, arms) = subjects(&typed.subject, folder, offer)?;
     let routes = routes(&typed.route, folder, postgres.is_some())?;
     let passes = passes("passes", &typed.passes, &PassKind::STANDARD)?;
-    let quick = quick(&typed.quick, &routes, &passes.run)?;
+    let quick = quick(&typed.quick, &subjects, &routes, &passes.run)?;
     let phases = files("phases", &typed.phases, folder)?;
     Ok(Experiment {
         file: file.to_path_buf(),
@@ -359,24 +359,40 @@ fn pass(place: &str, kind: PassKind, typed: &PassFile) -> Result<PassSettings, F
     })
 }
 
-fn quick(typed: &QuickFile, routes: &[Route], run: &[PassKind]) -> Result<Quick, Fault> {
-    let known = || routes.iter().map(|route| route.name.as_str());
-    let mut every_variant_on: Vec<usize> = Vec::new();
-    for (index, name) in typed.every_variant_on.iter().flatten().enumerate() {
-        let Some(route) = known().position(|route| route == name) else {
-            let hint = nearest(name, known())
-                .map_or(String::new(), |near| format!("; did you mean {near:?}?"));
-            let place = format!("quick.every_variant_on.{index}");
-            return Err(Fault::at(&place, format!("there is no route {name:?}{hint}")));
-        };
-        every_variant_on.push(route);
-    }
-    if typed.every_variant_on.is_none() {
-        every_variant_on = (0..routes.len()).collect();
-    }
+fn quick(
+    typed: &QuickFile,
+    subjects: &[Subject],
+    routes: &[Route],
+    run: &[PassKind],
+) -> Result<Quick, Fault> {
+    let subject_names: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
+    let route_names: Vec<&str> = routes.iter().map(|route| route.name.as_str()).collect();
+    let chosen = named("quick.subjects", "subject", typed.subjects.as_deref(), &subject_names)?;
+    let place = "quick.every_variant_on";
+    let every = named(place, "route", typed.every_variant_on.as_deref(), &route_names)?;
     Ok(Quick {
-        every_variant_on,
+        subjects: chosen.unwrap_or_default(),
+        every_variant_on: every.unwrap_or_else(|| (0..routes.len()).collect()),
         warm_up: seconds("quick.warm_up_s", typed.warm_up_s)?,
         passes: passes("quick.passes", &typed.passes, run)?,
     })
+}
+
+/// The indices of a list of names among the known ones; `None` where there is no list.
+fn named(
+    place: &str,
+    what: &str,
+    typed: Option<&[String]>,
+    known: &[&str],
+) -> Result<Option<Vec<usize>>, Fault> {
+    let Some(typed) = typed else { return Ok(None) };
+    let index = |(index, name): (usize, &String)| {
+        known.iter().position(|known| known == name).ok_or_else(|| {
+            let hint = nearest(name, known.iter().copied())
+                .map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+            let place = format!("{place}.{index}");
+            Fault::at(&place, format!("there is no {what} {name:?}{hint}"))
+        })
+    };
+    typed.iter().enumerate().map(index).collect::<Result<_, _>>().map(Some)
 }

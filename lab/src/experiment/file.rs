@@ -222,6 +222,8 @@ pub struct PassFile {
 #[derive(Clone, Debug, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuickFile {
+    /// Subjects that are run where the command line names none; all where it is left out
+    pub subjects: Option<Vec<String>>,
     /// Routes that are run with every variant; all others with the first variant alone. All where
     /// it is left out
     pub every_variant_on: Option<Vec<String>>,

@@ -196,6 +196,8 @@ pub struct Passes {
 /// The short plan, for `--quick` and the demo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quick {
+    /// Indices of the subjects that are run where the command line names none; empty for all.
+    pub subjects: Vec<usize>,
     /// Indices of the routes that are run with every variant; others with the first alone.
     pub every_variant_on: Vec<usize>,
     /// Load before the first lap of a cell.

@@ -86,7 +86,7 @@ impl PlannedPass {
 /// What the command line narrows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Only these subjects, or `subject.variant`; empty for all.
+    /// Only these subjects, or `subject.variant`; empty for all, or for those of the short plan.
     pub only: Vec<String>,
     /// Only these routes; empty for all.
     pub routes: Vec<String>,
@@ -104,7 +104,7 @@ pub struct PlanError(pub String);
 impl Plan {
     /// Lays out the run of `experiment`, narrowed by `choice`.
     pub fn make(experiment: &Experiment, choice: &Choice) -> Result<Self, PlanError> {
-        let arms = chosen_arms(experiment, &choice.only)?;
+        let arms = chosen_arms(experiment, choice)?;
         let routes = chosen_routes(experiment, &choice.routes)?;
         let kinds = chosen_passes(experiment, choice)?;
         let cells = cells(experiment, &arms, &routes, choice.quick);
@@ -182,7 +182,12 @@ fn cells(experiment: &Experiment, arms: &[usize], routes: &[usize], quick: bool)
     cells
 }
 
-fn chosen_arms(experiment: &Experiment, only: &[String]) -> Result<Vec<usize>, PlanError> {
+fn chosen_arms(experiment: &Experiment, choice: &Choice) -> Result<Vec<usize>, PlanError> {
+    let only = &choice.only;
+    let quick = &experiment.quick.subjects;
+    let unsaid = |index: usize| {
+        !choice.quick || quick.is_empty() || quick.contains(&experiment.arms[index].subject)
+    };
     let names: Vec<(String, String)> = experiment
         .arms
         .iter()
@@ -201,7 +206,11 @@ fn chosen_arms(experiment: &Experiment, only: &[String]) -> Result<Vec<usize>, P
     Ok((0..names.len())
         .filter(|&index| {
             let (subject, full) = &names[index];
-            only.is_empty() || only.contains(subject) || only.contains(full)
+            if only.is_empty() {
+                unsaid(index)
+            } else {
+                only.contains(subject) || only.contains(full)
+            }
         })
         .collect())
 }

@@ -180,6 +180,21 @@ fn a_plan_goes_route_by_route_and_a_quick_one_leaves_variants_out() {
 }
 
 #[test]
+fn a_quick_plan_takes_its_own_subjects_unless_others_are_named() {
+    let other = "[[subject]]\nname = \"other\"\ncommand = [\"./other\"]\n\n[[route]]";
+    let text = SMALL.replacen("[[route]]", other, 1);
+    let text = format!("{text}\n[quick]\nsubjects = [\"app\"]");
+    let experiment = read(&text).unwrap();
+    let arms = |choice: &Choice| Plan::make(&experiment, choice).unwrap().arms();
+    assert_eq!(arms(&Choice::default()), [0, 1, 2]);
+    assert_eq!(arms(&Choice { quick: true, ..Choice::default() }), [0, 1]);
+    let only = vec!["other".to_owned()];
+    assert_eq!(arms(&Choice { quick: true, only, ..Choice::default() }), [2]);
+    let error = read(&text.replace("[\"app\"]", "[\"ap\"]")).unwrap_err().to_string();
+    assert!(error.ends_with("there is no subject \"ap\"; did you mean \"app\"?"), "{error}");
+}
+
+#[test]
 fn a_choice_of_what_is_not_there_names_what_is() {
     let experiment = read(SMALL).unwrap();
     let choice = Choice { routes: vec!["detial".to_owned()], ..Choice::default() };
