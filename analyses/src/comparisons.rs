@@ -131,7 +131,7 @@ pub fn mark_database_bound(
 
 impl FairLaps<'_> {
     /// What can be paired by rounds: cell → arm → laps.
-    fn series(self) -> BTreeMap<Cell, BTreeMap<ArmName, Series>> {
+    pub(crate) fn series(self) -> BTreeMap<Cell, BTreeMap<ArmName, Series>> {
         let mut series: BTreeMap<Cell, BTreeMap<ArmName, Series>> = BTreeMap::new();
         for lap in self.laps.iter().filter(|lap| lap.probe != ProbeState::On) {
             let mut push = |metric, label: Option<(&'static str, &str)>, value| {

@@ -36,6 +36,17 @@ impl Interval {
         Some(Self { mean, low: mean - half, high: mean + half, deviation, count: values.len() })
     }
 
+    /// The same mean as one of `tests`, all of which are to be right at once with 95 %
+    /// (Bonferroni: each interval at 1 − 0.05 / `tests`).
+    #[must_use]
+    pub fn over(&self, tests: usize) -> Self {
+        let error = self.deviation / (self.count as f64).sqrt();
+        let share = (1.0 - CONFIDENCE) / tests.max(1) as f64;
+        let Some(student) = self.count.checked_sub(1).and_then(student) else { return *self };
+        let half = student.inverse_cdf(1.0 - share / 2.0) * error;
+        Self { low: self.mean - half, high: self.mean + half, ..*self }
+    }
+
     /// Half of its width.
     #[must_use]
     pub fn half_width(&self) -> f64 {
@@ -133,6 +144,15 @@ mod tests {
         assert!((interval.half_width() - 4.302_652_73 / 3f64.sqrt()).abs() < 1e-6);
         // t = 2 / (1 / √3) = 3.4641 with 2 degrees of freedom: p = 0.0742
         assert!((interval.p_value() - 0.0742).abs() < 1e-4);
+    }
+
+    #[test]
+    fn one_of_many_intervals_is_wider() {
+        let alone = Interval::of(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert!((alone.over(1).high - alone.high).abs() < 1e-6);
+        // t(1 − 0.025 / 5, 3 degrees of freedom) = 5.8409
+        let error = alone.deviation / 2.0;
+        assert!((alone.over(5).half_width() - 5.840_9 * error).abs() < 1e-3);
     }
 
     #[test]

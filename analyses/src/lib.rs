@@ -20,6 +20,7 @@ pub mod aa;
 pub mod ablation;
 pub mod budget;
 pub mod calibration;
+pub mod claims;
 pub mod compare;
 pub mod comparisons;
 pub mod findings;

@@ -41,6 +41,9 @@ pub struct RunRecord {
     pub machine: BTreeMap<String, String>,
     /// Versions of tools: `rustc`, `postgres`, `redis`, `strace`, `perf`, …
     pub versions: BTreeMap<String, String>,
+    /// Causes that the experiment names, of arms of this run.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
     /// What happened to each pass.
     pub passes: Vec<Pass>,
     /// Median of 2,000 `SELECT 1` on one connection.
@@ -106,6 +109,50 @@ pub struct Route {
     pub path: String,
     /// SQL statements that the page may use.
     pub query_budget: Option<u32>,
+}
+
+/// A cause that the experiment names, and the variant that flips only it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Its name.
+    pub name: String,
+    /// The cause, one sentence.
+    pub cause: String,
+    /// Name of the subject.
+    pub subject: String,
+    /// The variant that has the cause.
+    pub base: String,
+    /// The variant that differs from it in the cause alone.
+    pub flipped: String,
+    /// What must be so from the base to the flipped variant if the cause is real.
+    pub expectations: Vec<Expectation>,
+}
+
+/// What one figure does when a cause is flipped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Expectation {
+    /// Name of the route.
+    pub route: String,
+    /// Name of the metric.
+    pub metric: String,
+    /// Which part of it; empty for the total.
+    pub labels: BTreeMap<String, String>,
+    /// Which way it goes.
+    pub change: Direction,
+    /// By how much at least, relative (0.25 is 25 %); at most, for what stays.
+    pub by: Option<f64>,
+}
+
+/// Which way a figure goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// It becomes less.
+    Falls,
+    /// It becomes more.
+    Rises,
+    /// It stays as it is.
+    Stays,
 }
 
 /// One service.

@@ -11,6 +11,7 @@
 //! Times are in seconds, sizes in bytes (UCUM units). A new metric adds records, never columns.
 
 mod certificate;
+mod claims;
 mod convert;
 mod inspection;
 pub mod model;
@@ -39,6 +40,7 @@ pub fn render(report: &Report) -> String {
         records("comparisons", &results.comparisons),
         records("ping_prices", &results.ping_prices),
         records("findings", &results.findings),
+        records("ablations", &results.ablations),
         records("integrity", &results.integrity),
         records("observer_effects", &results.observer_effects),
         records("pass_effects", &results.pass_effects),

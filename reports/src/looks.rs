@@ -183,6 +183,15 @@ fn findings_and_doubts_stand_below() {
         shown by   the variant per query, ping off, which differs in PING alone, has 3 fewer
         not shown  who sends the 3 that remain
 
+    Causes put to the test
+      contradicted: the pool pings Postgres whenever a connection is taken (pool-ping)
+        flipped in   “per query, ping off” against “per query, ping on”
+        shown        detail: postgres.flights falls by at least 30 %: 9 → 6 (−33.3 %)
+        shown        detail: throughput rises: 2,005 → 2,508 req/s (+24.7 %; +23.2 % to +26.1 % in ⏎
+    6
+                     rounds)
+        contradicted detail: allocations.bytes stays within 3 %: 49.00 → 46.00 KiB (−6.1 %)
+
     Can the figures be trusted?
       ✗ wire: 0 packets dropped (4 captures)
         ✗ but      999 responses on the wire, 1,000 received by the load driver: one response is

@@ -27,6 +27,14 @@ fn hostile(text: &str) -> Report {
         finding.what = text.to_owned();
         finding.shown = text.to_owned();
     }
+    for judged in &mut report.claims {
+        judged.claim.cause = text.to_owned();
+        judged.claim.base = text.to_owned();
+        for expected in &mut judged.expectations {
+            expected.expectation.metric = text.to_owned();
+            expected.found = Err(text.to_owned());
+        }
+    }
     for check in &mut report.checks {
         check.counted = text.to_owned();
     }
@@ -264,4 +272,20 @@ fn a_run_says_whether_its_machine_was_calibrated_and_what_lay_outside() {
     assert!(json::render(&report).contains("\"broken\":[\"cpu.time (subject) of burn\"]"));
     report.run.calibration.as_mut().unwrap().broken.clear();
     assert!(terminal::render(&report, &[], WIDE).contains("✓ calibration of 2000-01-01"));
+}
+
+#[test]
+fn a_cause_is_told_with_its_figures_in_every_rendering() {
+    let report = sample::report();
+    let text = terminal::render(&report, &[], WIDE);
+    assert!(text.contains("Causes put to the test"), "{text}");
+    assert!(text.contains("postgres.flights falls by at least 30 %: 9 → 6 (−33.3 %)"), "{text}");
+    for rendered in [text, markdown::render(&report, &[]), html::render(&report, &[])] {
+        assert!(rendered.contains("the pool pings Postgres whenever a connection is taken"));
+        assert!(rendered.contains("allocations.bytes stays within 3 %"));
+    }
+    let json: serde_json::Value = serde_json::from_str(&crate::json::render(&report)).unwrap();
+    let expectations = &json["ablations"][0]["expectations"];
+    assert_eq!(expectations[0]["outcome"], "shown");
+    assert_eq!(expectations[0]["flipped_amount"], 6.0);
 }

@@ -1,6 +1,7 @@
 //! Everything that a report shows, as one plain value. Each renderer is a function of it, so no
 //! two can disagree.
 
+use assay_analyses::claims::JudgedClaim;
 use assay_analyses::compare::{ArmName, Comparison};
 use assay_analyses::comparisons::LapCpu;
 use assay_analyses::cost::Cost;
@@ -28,6 +29,8 @@ pub struct Report {
     pub ping_prices: Vec<PingPrice>,
     /// Conclusions, from [`assay_analyses::findings::all`], in its order.
     pub findings: Vec<Finding>,
+    /// Causes that the experiment names, from [`assay_analyses::claims::judge`].
+    pub claims: Vec<JudgedClaim>,
     /// What the instruments say about themselves and about each other.
     pub checks: Vec<Check>,
     /// What each probe cost each arm on each route, from [`assay_analyses::observer::effects`] of

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use assay_analyses::claims;
 use assay_analyses::compare::ArmName;
 use assay_analyses::comparisons::{self, FairLaps, LapCpu};
 use assay_analyses::cost::{Amount, Cost, Figure, Origin, Per};
@@ -14,7 +15,9 @@ use assay_analyses::trips;
 use assay_analyses::trips::Reason;
 use assay_captures::lap::{Lap, Latency, Load, ProbeState};
 use assay_captures::manifest::Status;
-use assay_captures::run_record::{Arm, Pass, Route, RunRecord, Service};
+use assay_captures::run_record::{
+    Arm, Claim, Direction, Expectation, Pass, Route, RunRecord, Service,
+};
 use assay_captures::units::{Moment, Nanos, Span};
 use assay_captures::version::FormatVersion;
 
@@ -37,12 +40,14 @@ pub(crate) fn report() -> Report {
     costs.extend(timed(&cpu, &laps));
     let comparisons = comparisons::all(fair, &costs, &arms);
     let ping_prices = comparisons::ping_prices(fair, &costs, &arms);
+    let claims = claims::judge(&[claim()], fair, &costs);
     Report {
         run: run(arms),
         comparisons,
         ping_prices,
         costs,
         findings: vec![finding()],
+        claims,
         checks: checks(),
         observer_effects: observer::effects(&probed_laps(), &BTreeMap::new()),
         pass_effects: observer::pooled(&probed_laps(), &probed_cpu()),
@@ -112,6 +117,7 @@ fn run(arms: Vec<Arm>) -> RunRecord {
         pinning: pairs(&[("app", "0"), ("load", "1"), ("services", "0")]),
         machine: pairs(&[("cores", "2"), ("kernel", "0.0-toy")]),
         versions: pairs(&[("rustc", "0.0.0")]),
+        claims: Vec::new(),
         passes: vec![
             pass("fair", Status::Complete, None),
             pass("serial", Status::Complete, None),
@@ -330,6 +336,28 @@ fn finding() -> Finding {
         shown: "the variant per query, ping off, which differs in PING alone, has 3 fewer".into(),
         not_shown: Some("who sends the 3 that remain".into()),
         hypothesis: false,
+    }
+}
+
+fn claim() -> Claim {
+    let expect = |metric: &str, change, by| Expectation {
+        route: "detail".into(),
+        metric: metric.into(),
+        labels: BTreeMap::new(),
+        change,
+        by,
+    };
+    Claim {
+        name: "pool-ping".into(),
+        cause: "the pool pings Postgres whenever a connection is taken".into(),
+        subject: "toy".into(),
+        base: "query-ping-on".into(),
+        flipped: "query-ping-off".into(),
+        expectations: vec![
+            expect("postgres.flights", Direction::Falls, Some(0.3)),
+            expect("throughput", Direction::Rises, None),
+            expect("allocations.bytes", Direction::Stays, None),
+        ],
     }
 }
 

@@ -2,6 +2,7 @@
 //! content for all renderers.
 
 mod checks;
+pub(crate) mod claims;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +47,7 @@ const FIRST_FACTS: [&str; 6] =
 pub fn all(report: &Report, routes: &[String]) -> Vec<Section> {
     vec![
         Section { title: "Findings", points: findings(report, routes) },
+        Section { title: "Causes put to the test", points: claims::points(report, routes) },
         Section { title: "Can the figures be trusted?", points: checks::points(report) },
         Section { title: "What each probe cost the service", points: probes(report) },
         Section { title: "Not complete", points: incomplete(report) },

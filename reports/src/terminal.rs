@@ -218,10 +218,12 @@ fn push_section(out: &mut String, section: &Section, width: usize) {
         return;
     }
     push_line(out, section.title, width);
+    let words = section.points.iter().flat_map(|point| &point.details);
+    let widest = words.map(|(word, _)| word.len()).max().unwrap_or(0).max(10);
     for point in &section.points {
         push_hanging(out, "  ", &plain::line(&point.head, plain::SENTENCE), width);
         for (word, text) in &point.details {
-            let prefix = format!("    {word:<10} ");
+            let prefix = format!("    {word:<widest$} ");
             push_hanging(out, &prefix, &plain::line(text, plain::SENTENCE), width);
         }
     }

@@ -13,6 +13,7 @@ mod wire;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use assay_analyses::claims;
 use assay_analyses::comparisons::{self, FairLaps};
 use assay_analyses::findings::{self, Evidence};
 use assay_analyses::phases::Rules;
@@ -77,12 +78,14 @@ pub fn analyze(run: &Path) -> Result<Report> {
         costs: &sheet.costs,
         statements: &sheet.statements,
     });
+    let claims = claims::judge(&record.claims, fair_laps, &sheet.costs);
     Ok(Report {
         run: record,
         costs: sheet.costs,
         comparisons,
         ping_prices,
         findings,
+        claims,
         checks: sheet.checks,
         observer_effects,
         pass_effects,

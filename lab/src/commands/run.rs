@@ -13,7 +13,7 @@ use crate::calibration::store;
 use crate::cli::{Format, RunArgs};
 use crate::exit::Exit;
 use crate::experiment::plan::{Choice, Plan};
-use crate::experiment::{self, Experiment, copy};
+use crate::experiment::{self, Experiment, ablations, copy};
 use crate::guardian::{self, Worker};
 use crate::machine;
 use crate::passes::{self, Ended};
@@ -233,6 +233,7 @@ pub(super) fn record(
         pinning: pinning.record(),
         machine: machine::facts(),
         versions: machine::versions(),
+        claims: ablations::of_plan(experiment, plan),
         passes: Vec::new(),
         select_1: None,
         calibration: store::stored(),

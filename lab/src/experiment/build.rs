@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::ablations::{self, Known};
 use super::file::{
     ExperimentFile, LoadFile, PassFile, PassesFile, PinningFile, QuickFile, RouteFile, Scalar,
     ServicesFile, SubjectFile, VariantFile,
@@ -32,6 +33,8 @@ pub(super) fn experiment(
     let routes = routes(&typed.route, folder, postgres.is_some())?;
     let passes = passes("passes", &typed.passes, &PassKind::STANDARD)?;
     let quick = quick(&typed.quick, &subjects, &routes, &passes.run)?;
+    let known = Known { subjects: &subjects, arms: &arms, routes: &routes };
+    let claims = ablations::claims(&typed.ablation, known)?;
     let phases = files("phases", &typed.phases, folder)?;
     Ok(Experiment {
         file: file.to_path_buf(),
@@ -44,6 +47,7 @@ pub(super) fn experiment(
         subjects,
         arms,
         routes,
+        claims,
         load: load(&typed.load)?,
         pinning: pinning(&typed.pinning)?,
         passes,

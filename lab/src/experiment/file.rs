@@ -26,6 +26,9 @@ pub struct ExperimentFile {
     /// The requests
     #[serde(default)]
     pub route: Vec<RouteFile>,
+    /// Causes, each with the variant that flips it alone
+    #[serde(default)]
+    pub ablation: Vec<AblationFile>,
     /// How requests are sent
     #[serde(default)]
     pub load: LoadFile,
@@ -158,6 +161,54 @@ pub struct ParameterFile {
     pub file: Option<String>,
     /// The first column of this query, asked once after the seeding
     pub sql: Option<String>,
+}
+
+/// A cause, and the variant that flips it alone: the run says whether it was shown
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AblationFile {
+    /// Its name, of letters, digits, `-` and `_`
+    pub name: String,
+    /// The cause, one sentence
+    pub cause: String,
+    /// The subject
+    pub subject: String,
+    /// The variant that has the cause
+    pub base: String,
+    /// The variant that differs from it in the cause alone
+    pub flipped: String,
+    /// What must change from `base` to `flipped` if the cause is real
+    pub expect: Vec<ExpectationFile>,
+}
+
+/// What one figure does when a cause is flipped
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectationFile {
+    /// The route
+    pub route: String,
+    /// The metric, such as `throughput` or `postgres.flights`
+    pub metric: String,
+    /// Which part of it, such as `reason = "pool ping"`; the total where left out
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// `falls`, `rises` or `stays`
+    pub change: ChangeFile,
+    /// By how much at least, relative: 0.25 is a quarter. For `stays` by how much at most; 0.03
+    /// where left out
+    pub by: Option<f64>,
+}
+
+/// Which way a figure goes
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeFile {
+    /// It becomes less
+    Falls,
+    /// It becomes more
+    Rises,
+    /// It stays as it is
+    Stays,
 }
 
 /// How requests are sent

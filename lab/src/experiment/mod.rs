@@ -3,6 +3,7 @@
 //! A TOML file is read into [`file::ExperimentFile`] (what was typed) and turned into an
 //! [`Experiment`] (what it means); [`plan::Plan`] says what a run of it will do.
 
+pub mod ablations;
 mod build;
 pub mod copy;
 pub mod file;
@@ -17,6 +18,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use assay_captures::run_record::Claim;
 
 pub use read::{ExperimentError, load};
 
@@ -44,6 +47,8 @@ pub struct Experiment {
     pub arms: Vec<Arm>,
     /// The requests.
     pub routes: Vec<Route>,
+    /// Causes that it names, each with the variant that flips it alone.
+    pub claims: Vec<Claim>,
     /// How requests are sent.
     pub load: LoadSettings,
     /// Who runs on which cores.

@@ -194,6 +194,47 @@ fn a_quick_plan_takes_its_own_subjects_unless_others_are_named() {
     assert!(error.ends_with("there is no subject \"ap\"; did you mean \"app\"?"), "{error}");
 }
 
+const ABLATION: &str = r#"
+[[ablation]]
+name = "ping"
+cause = "it pings"
+subject = "app"
+base = "one"
+flipped = "two"
+expect = [{ route = "detail", metric = "throughput", change = "rises", by = 0.1 }]
+"#;
+
+#[test]
+fn an_ablation_is_kept_where_both_of_its_variants_are_measured_on_its_route() {
+    let experiment = read(&format!("{SMALL}{ABLATION}")).unwrap();
+    let claims = |choice: &Choice| {
+        let plan = Plan::make(&experiment, choice).unwrap();
+        ablations::of_plan(&experiment, &plan).len()
+    };
+    assert_eq!(claims(&Choice::default()), 1);
+    assert_eq!(claims(&Choice { only: vec!["app.two".into()], ..Choice::default() }), 0);
+    assert_eq!(claims(&Choice { routes: vec!["index".into()], ..Choice::default() }), 0);
+}
+
+#[test]
+fn an_ablation_of_what_is_not_there_is_refused() {
+    for (from, to, words) in [
+        ("\"two\"", "\"too\"", "there is no variant \"too\"; did you mean \"two\"?"),
+        ("\"two\"", "\"one\"", "the base is the flipped variant itself: nothing differs"),
+        (
+            "throughput",
+            "troughput",
+            "there is no metric \"troughput\"; did you mean \"throughput\"?",
+        ),
+        ("0.1", "-0.1", "not a share above 0: 0.25 is a quarter"),
+        ("\"detail\"", "\"detial\"", "there is no route \"detial\"; did you mean \"detail\"?"),
+    ] {
+        let text = format!("{SMALL}{}", ABLATION.replacen(from, to, 1));
+        let error = read(&text).unwrap_err().to_string();
+        assert!(error.ends_with(words), "{error}");
+    }
+}
+
 #[test]
 fn a_choice_of_what_is_not_there_names_what_is() {
     let experiment = read(SMALL).unwrap();

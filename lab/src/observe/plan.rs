@@ -106,6 +106,7 @@ fn experiment(options: &Options, attachment: &Attachment) -> Experiment {
         subjects: vec![subject],
         arms: vec![Arm { subject: 0, variant }],
         routes: routes.chain(everything).collect(),
+        claims: Vec::new(),
         load: LoadSettings {
             connections: options.connections,
             warm_up: WARM_UP,

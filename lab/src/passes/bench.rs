@@ -255,7 +255,6 @@ impl<'a> Bench<'a> {
             role: service.role,
             pids: service.pid.into_iter().collect(),
             port: service.port,
-            path: service.path.clone(),
         });
         Ok(std::iter::once(subject).chain(services).collect())
     }
@@ -263,8 +262,7 @@ impl<'a> Bench<'a> {
     /// The subject alone.
     pub(super) fn subject_target(&mut self, arm: usize) -> Result<ProbeTarget, Failure> {
         let running = self.arm(arm)?;
-        let (role, pids) = (Role::Subject, running.roots.clone());
-        Ok(ProbeTarget { role, pids, port: running.port, path: None })
+        Ok(ProbeTarget { role: Role::Subject, pids: running.roots.clone(), port: running.port })
     }
 
     fn arm(&mut self, arm: usize) -> Result<&mut RunningSubject, Failure> {

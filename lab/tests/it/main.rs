@@ -8,6 +8,5 @@ mod incomplete;
 mod inspect;
 mod observe;
 mod observe_command;
-mod observe_far;
 mod services;
 mod unprivileged;

@@ -11,6 +11,7 @@ use super::element::{escape, id, text};
 use crate::cost_table::{mark, words};
 use crate::numbers;
 use crate::report::Report;
+use crate::sections::claims;
 
 /// Captures that one finding links to.
 const LINKS: usize = 4;
@@ -26,6 +27,7 @@ pub(super) fn push(page: &mut String, report: &Report, routes: &[&Route], named:
     for finding in findings {
         push_finding(page, report, finding);
     }
+    push_claims(page, report, named);
     for (metric, label, title) in [
         (Metric::Throughput, None, "Throughput against the reference"),
         (Metric::CpuTime, Some(("process", "subject")), "CPU time of the service per request"),
@@ -61,6 +63,25 @@ fn push_finding(page: &mut String, report: &Report, finding: &Finding) {
         id("route", &finding.route),
         captures(report, finding),
     ));
+}
+
+/// The causes that the experiment names: each one line that opens to its figures.
+fn push_claims(page: &mut String, report: &Report, named: &[String]) {
+    let points = claims::points(report, named);
+    if points.is_empty() {
+        return;
+    }
+    page.push_str("<h3>Causes put to the test</h3>\n");
+    for point in points {
+        page.push_str(&format!(
+            "<details class=\"finding\"><summary>{}</summary>\n<dl>\n",
+            text(&point.head)
+        ));
+        for (word, sentence) in &point.details {
+            page.push_str(&format!("<dt>{word}</dt><dd>{}</dd>\n", text(sentence)));
+        }
+        page.push_str("</dl></details>\n");
+    }
 }
 
 /// The chart that shows it best.

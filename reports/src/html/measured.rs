@@ -14,8 +14,8 @@ pub(super) fn push(page: &mut String, report: &Report, routes: &[String]) {
     page.push_str("<section id=\"measured\">\n<h2>How it was measured</h2>\n");
     push_command(page, report);
     for section in sections::all(report, routes) {
-        // Findings stand at the top of the page, and the files are where it lies.
-        if !["Findings", "Files"].contains(&section.title) {
+        // Findings and causes stand at the top of the page, and the files are where it lies.
+        if !["Findings", "Causes put to the test", "Files"].contains(&section.title) {
             push_section(page, &section);
         }
     }

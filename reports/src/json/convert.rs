@@ -15,7 +15,7 @@ use assay_captures::manifest::Status;
 use assay_captures::run_record;
 use assay_captures::units::{Moment, Nanos};
 
-use super::{SCHEMA, model};
+use super::{SCHEMA, claims, model};
 use crate::report::{Check, Outcome, Report};
 
 pub(super) fn results(report: &Report) -> model::Results {
@@ -29,6 +29,7 @@ pub(super) fn results(report: &Report) -> model::Results {
         comparisons: report.comparisons.iter().map(comparison).collect(),
         ping_prices: report.ping_prices.iter().map(ping_price).collect(),
         findings: report.findings.iter().map(finding).collect(),
+        ablations: report.claims.iter().map(claims::ablation).collect(),
         integrity: report.checks.iter().map(check).collect(),
         observer_effects: report.observer_effects.iter().map(observer_effect).collect(),
         pass_effects: report.pass_effects.iter().map(pass_effect).collect(),
@@ -215,7 +216,7 @@ fn latency(lap: &Lap) -> BTreeMap<String, f64> {
     seconds
 }
 
-fn arm_name(name: &compare::ArmName) -> model::ArmName {
+pub(super) fn arm_name(name: &compare::ArmName) -> model::ArmName {
     model::ArmName { subject: name.subject.clone(), variant: name.variant.clone() }
 }
 

@@ -27,6 +27,8 @@ pub struct Results {
     pub ping_prices: Vec<PingPrice>,
     /// Conclusions with their evidence.
     pub findings: Vec<Finding>,
+    /// Causes that the experiment names, and what the run says to them.
+    pub ablations: Vec<Ablation>,
     /// What the instruments say about themselves and about each other.
     pub integrity: Vec<Check>,
     /// What each probe cost the service, by arm and route.
@@ -281,6 +283,58 @@ pub struct ArmName {
     pub subject: String,
     /// Name of its variant.
     pub variant: String,
+}
+
+/// A cause that the experiment names, and the variant that flips it alone.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Ablation {
+    /// Its name.
+    pub name: String,
+    /// The cause.
+    pub cause: String,
+    /// The arm that has the cause.
+    pub base: ArmName,
+    /// The arm that differs in it alone.
+    pub flipped: ArmName,
+    /// `shown`, `not shown` or `contradicted`.
+    pub outcome: String,
+    /// What was expected of single figures, and how they are.
+    pub expectations: Vec<Expectation>,
+}
+
+/// What was expected of one figure, and how it is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Expectation {
+    /// Name of the route.
+    pub route: String,
+    /// What was measured.
+    pub metric: String,
+    /// Which part of it.
+    pub labels: BTreeMap<String, String>,
+    /// `falls`, `rises` or `stays`.
+    pub expected: String,
+    /// By how much at least, relative; at most, for `stays`.
+    pub by: Option<f64>,
+    /// `shown`, `not shown` or `contradicted`.
+    pub outcome: String,
+    /// The base's amount in the metric's unit; null where it was not measured.
+    pub base_amount: Option<f64>,
+    /// The flipped arm's, likewise.
+    pub flipped_amount: Option<f64>,
+    /// Relative change; null from zero.
+    pub change: Option<f64>,
+    /// Its smallest credible value.
+    pub low: Option<f64>,
+    /// Its largest credible value; null where any rise is credible.
+    pub high: Option<f64>,
+    /// `rounds`, `counts` or `intervals`: how that range was made.
+    pub range_by: Option<String>,
+    /// Paired rounds, where it was made by them.
+    pub rounds: Option<usize>,
+    /// Why there are no figures.
+    pub reason: Option<String>,
 }
 
 /// One arm against the reference.

@@ -20,7 +20,9 @@ fn the_schema_file_is_what_the_types_say() {
 fn a_rendered_report_fits_the_schema() {
     let schema: Value = serde_json::from_str(FILE).unwrap();
     let results: Value = serde_json::from_str(&render(&sample::report())).unwrap();
-    for list in ["costs", "laps", "comparisons", "findings", "integrity", "pass_effects"] {
+    for list in
+        ["costs", "laps", "comparisons", "findings", "ablations", "integrity", "pass_effects"]
+    {
         assert!(!results[list].as_array().unwrap().is_empty(), "{list}");
     }
     assert_eq!(misfit(&schema, &schema, &results, "$"), None);
