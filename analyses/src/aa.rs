@@ -2,8 +2,10 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use crate::compare::Series;
+use crate::compare::{ArmName, Series};
+use crate::comparisons::FairLaps;
 use crate::interval::Interval;
+use crate::metric::Metric;
 
 /// The pooled test rejects below this.
 pub const LEVEL: f64 = 0.001;
@@ -51,9 +53,31 @@ pub fn pooled<'a>(cells: impl IntoIterator<Item = (&'a Series, &'a Series)>) -> 
     })
 }
 
+/// The self-tests of the metrics that verdicts are about: rate, and the subject's CPU time.
+#[must_use]
+pub fn self_tests(
+    fair: FairLaps<'_>,
+    reference: &ArmName,
+    copy: &ArmName,
+) -> Vec<(Metric, SelfTest)> {
+    let series = fair.series();
+    let of = |metric: Metric, process: Option<&str>| {
+        let cells = series.iter().filter(move |(cell, _)| {
+            cell.metric == metric && cell.labels.get("process").map(String::as_str) == process
+        });
+        pooled(cells.filter_map(|(_, arms)| Some((arms.get(reference)?, arms.get(copy)?))))
+    };
+    [(Metric::Throughput, None), (Metric::CpuTime, Some("subject"))]
+        .into_iter()
+        .filter_map(|(metric, process)| Some((metric, of(metric, process)?)))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comparisons::LapCpu;
+    use crate::laps::tests::lap;
 
     fn series(values: [f64; 4]) -> Series {
         (0..).zip(values).collect()
@@ -74,6 +98,34 @@ mod tests {
         let one = series([100.0, 102.0, 99.0, 101.0]);
         let two = series([90.0, 92.0, 89.0, 91.0]);
         assert!(pooled([(&one, &two), (&one, &two)]).unwrap().rejects());
+    }
+
+    #[test]
+    fn rate_and_cpu_time_have_a_test_each() {
+        let laps: Vec<_> = (0..4)
+            .flat_map(|round| {
+                [
+                    lap("on", round, 2 * round, 1000 + u64::from(round)),
+                    lap("again", round, 2 * round + 1, 1001),
+                ]
+            })
+            .collect();
+        let of_lap = |order: u32| {
+            let both = [
+                ("subject", 100e-6),
+                ("postgres", if order.is_multiple_of(2) { 1.0 } else { 9.0 }),
+            ];
+            both.map(|(process, cpu)| (process.to_owned(), cpu)).into()
+        };
+        let cpu: LapCpu = (0..8).map(|order| (order, of_lap(order))).collect();
+        let arm = |variant: &str| ArmName { subject: "shop".into(), variant: variant.into() };
+        let fair = FairLaps { laps: &laps, cpu: &cpu };
+        let tests = self_tests(fair, &arm("on"), &arm("again"));
+        let [(Metric::Throughput, rate), (Metric::CpuTime, cpu)] = &tests[..] else {
+            panic!("{tests:?}")
+        };
+        assert!(!rate.rejects() && !cpu.rejects(), "{tests:?}");
+        assert_eq!(self_tests(fair, &arm("on"), &arm("gone")), []);
     }
 
     #[test]

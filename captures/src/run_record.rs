@@ -29,6 +29,10 @@ pub struct RunRecord {
     pub ended: Option<Moment>,
     /// The arms of the comparison, the reference first.
     pub arms: Vec<Arm>,
+    /// The variant of the reference's subject that is a second copy of the reference, where one
+    /// was measured: what differs there is the method's own error.
+    #[serde(default)]
+    pub copy: Option<String>,
     /// The routes, in the experiment's order.
     pub routes: Vec<Route>,
     /// The services that subjects talked to.

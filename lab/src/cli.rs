@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -25,7 +26,8 @@ pub enum Command {
     #[command(after_help = "Example: assay demo --route detail")]
     Demo(MeasureArgs),
     /// Measure an experiment
-    #[command(after_help = "Example: assay run experiment.toml --quick --pass fair,wire")]
+    #[command(after_help = "Example: assay run experiment.toml --quick --pass fair,wire\n\
+                            Example: assay run lab/experiments/blog --rigorous")]
     Run(RunArgs),
     /// Say what a request of a service costs that is already running, or what a command says to
     /// Postgres and Redis
@@ -60,11 +62,24 @@ pub enum Command {
 /// What `run` takes.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// The experiment file
+    /// The experiment file, or the folder that has an experiment.toml
     pub experiment: PathBuf,
     /// Take the short plan of the experiment's `[quick]`
     #[arg(long)]
     pub quick: bool,
+    /// Start every subject anew for each round, ten rounds where the experiment says nothing, and
+    /// `--aa`
+    #[arg(long, conflicts_with = "quick")]
+    pub rigorous: bool,
+    /// Measure a second copy of the reference: a difference found there is the method's own error
+    #[arg(long)]
+    pub aa: bool,
+    /// Rounds of the fair pass, an even number, instead of the experiment's
+    #[arg(long, value_name = "N", value_parser = even)]
+    pub rounds: Option<u32>,
+    /// Length of laps under load in seconds, instead of the experiment's
+    #[arg(long, value_name = "SECONDS", value_parser = lap_length)]
+    pub lap: Option<Duration>,
     /// What `demo` takes as well
     #[command(flatten)]
     pub measure: MeasureArgs,
@@ -291,6 +306,34 @@ pub struct RunsArgs {
     pub json: bool,
 }
 
+impl RunArgs {
+    /// What of the experiment's plan is wanted.
+    #[must_use]
+    pub fn choice(&self) -> Choice {
+        Choice {
+            rigorous: self.rigorous,
+            rounds: self.rounds,
+            lap: self.lap,
+            ..self.measure.choice(self.quick)
+        }
+    }
+}
+
+/// A number of rounds: order is balanced in pairs of them.
+fn even(typed: &str) -> Result<u32, String> {
+    match typed.parse() {
+        Ok(rounds) if rounds > 0 && rounds % 2 == 0 => Ok(rounds),
+        _ => Err("order is balanced in pairs of rounds: an even number above 0".to_owned()),
+    }
+}
+
+fn lap_length(typed: &str) -> Result<Duration, String> {
+    match typed.parse() {
+        Ok(seconds) if (0.05..=86_400.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("a number of seconds from 0.05 to a day".to_owned()),
+    }
+}
+
 impl MeasureArgs {
     /// What of the experiment's plan is wanted.
     #[must_use]
@@ -300,6 +343,7 @@ impl MeasureArgs {
             routes: self.route.clone(),
             passes: self.pass.clone(),
             quick,
+            ..Choice::default()
         }
     }
 

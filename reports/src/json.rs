@@ -41,6 +41,7 @@ pub fn render(report: &Report) -> String {
         records("ping_prices", &results.ping_prices),
         records("findings", &results.findings),
         records("ablations", &results.ablations),
+        records("self_tests", &results.self_tests),
         records("integrity", &results.integrity),
         records("observer_effects", &results.observer_effects),
         records("pass_effects", &results.pass_effects),

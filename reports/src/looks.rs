@@ -196,6 +196,9 @@ fn findings_and_doubts_stand_below() {
       ✗ wire: 0 packets dropped (4 captures)
         ✗ but      999 responses on the wire, 1,000 received by the load driver: one response is
                    missing: counts may be low by 0.1 % (detail, per page, ping off)
+      ✓ A/A: the reference against its own copy on 2 routes: throughput p = 0.250, noise 1.2 % a la⏎
+    p; no
+      difference is found where there is none
       ? calibration: none of this machine with this version; `assay calibrate` makes one
 
     What each probe cost the service

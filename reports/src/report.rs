@@ -1,6 +1,7 @@
 //! Everything that a report shows, as one plain value. Each renderer is a function of it, so no
 //! two can disagree.
 
+use assay_analyses::aa::SelfTest;
 use assay_analyses::claims::JudgedClaim;
 use assay_analyses::compare::{ArmName, Comparison};
 use assay_analyses::comparisons::LapCpu;
@@ -8,6 +9,7 @@ use assay_analyses::cost::Cost;
 use assay_analyses::costs::wire::{Distribution, RequestRecord};
 use assay_analyses::findings::Finding;
 use assay_analyses::flame::Tree;
+use assay_analyses::metric::Metric;
 use assay_analyses::observer::{ObserverEffect, PassEffect};
 use assay_analyses::ping_price::PingPrice;
 use assay_captures::lap::Lap;
@@ -31,6 +33,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Causes that the experiment names, from [`assay_analyses::claims::judge`].
     pub claims: Vec<JudgedClaim>,
+    /// The reference against its own copy, from [`assay_analyses::aa::self_tests`]; empty where
+    /// no copy was measured.
+    pub self_tests: Vec<(Metric, SelfTest)>,
     /// What the instruments say about themselves and about each other.
     pub checks: Vec<Check>,
     /// What each probe cost each arm on each route, from [`assay_analyses::observer::effects`] of

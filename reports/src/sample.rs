@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use assay_analyses::aa::SelfTest;
 use assay_analyses::claims;
 use assay_analyses::compare::ArmName;
 use assay_analyses::comparisons::{self, FairLaps, LapCpu};
@@ -48,6 +49,7 @@ pub(crate) fn report() -> Report {
         costs,
         findings: vec![finding()],
         claims,
+        self_tests: vec![(Metric::Throughput, SelfTest { cells: 2, p_value: 0.25, noise: 0.012 })],
         checks: checks(),
         observer_effects: observer::effects(&probed_laps(), &BTreeMap::new()),
         pass_effects: observer::pooled(&probed_laps(), &probed_cpu()),
@@ -117,6 +119,7 @@ fn run(arms: Vec<Arm>) -> RunRecord {
         pinning: pairs(&[("app", "0"), ("load", "1"), ("services", "0")]),
         machine: pairs(&[("cores", "2"), ("kernel", "0.0-toy")]),
         versions: pairs(&[("rustc", "0.0.0")]),
+        copy: None,
         claims: Vec::new(),
         passes: vec![
             pass("fair", Status::Complete, None),

@@ -13,15 +13,18 @@ mod wire;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use assay_analyses::aa::{self, SelfTest};
+use assay_analyses::ablation;
 use assay_analyses::claims;
 use assay_analyses::comparisons::{self, FairLaps};
 use assay_analyses::findings::{self, Evidence};
+use assay_analyses::metric::Metric;
 use assay_analyses::phases::Rules;
 use assay_analyses::{laps, observer};
 use assay_captures::capture;
 use assay_captures::lap::Lap;
 use assay_captures::run_dir;
-use assay_captures::run_record::RunRecord;
+use assay_captures::run_record::{Arm, RunRecord};
 use assay_reports::report::{Paths, Report};
 
 use cells::Cells;
@@ -71,9 +74,12 @@ pub fn analyze(run: &Path) -> Result<Report> {
             record.connections,
         );
     }
-    let ping_prices = comparisons::ping_prices(fair_laps, &sheet.costs, &record.arms);
+    let self_tests = self_tests(fair_laps, &record);
+    // A copy of the reference differs from others as the reference does: nothing new is in it.
+    let own: Vec<Arm> = record.arms.iter().filter(|arm| !is_copy(arm, &record)).cloned().collect();
+    let ping_prices = comparisons::ping_prices(fair_laps, &sheet.costs, &own);
     let findings = findings::all(&Evidence {
-        arms: &record.arms,
+        arms: &own,
         routes: &record.routes,
         costs: &sheet.costs,
         statements: &sheet.statements,
@@ -86,6 +92,7 @@ pub fn analyze(run: &Path) -> Result<Report> {
         ping_prices,
         findings,
         claims,
+        self_tests,
         checks: sheet.checks,
         observer_effects,
         pass_effects,
@@ -96,6 +103,19 @@ pub fn analyze(run: &Path) -> Result<Report> {
         profiles: sheet.profiles,
         paths: paths(),
     })
+}
+
+/// Whether an arm is the second copy of the reference.
+fn is_copy(arm: &Arm, record: &RunRecord) -> bool {
+    let Some(reference) = record.arms.first() else { return false };
+    arm.subject == reference.subject && Some(&arm.variant) == record.copy.as_ref()
+}
+
+/// The reference against its own copy, where there is one.
+fn self_tests(fair: FairLaps<'_>, record: &RunRecord) -> Vec<(Metric, SelfTest)> {
+    let copy = record.arms.iter().find(|arm| is_copy(arm, record));
+    let (Some(reference), Some(copy)) = (record.arms.first(), copy) else { return Vec::new() };
+    aa::self_tests(fair, &ablation::name(reference), &ablation::name(copy))
 }
 
 /// The rules for CPU phases: those of the run's experiment, then those that ship.

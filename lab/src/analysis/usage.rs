@@ -67,15 +67,22 @@ fn read_cell(sheet: &mut Sheet, cell: &Cell<'_>, recorded: &Recorded<'_>, used: 
     let origin = cell.origin(&recorded.folder);
     let fair = is_fair(&origin.pass);
     let mut fold = UsageFold::new(&recorded.windows());
-    let mut decoder = Decoder::default();
-    let path = sheet.folder(&recorded.folder).join(FILE);
-    if let Err(error) = capture::feed_file(&path, |bytes| decoder.feed(bytes, &mut fold)) {
-        if fair {
-            sheet.not_measured(&origin, &METRICS, &lost(&error));
+    // An arm that was started anew has a capture for each start; one after another they are as
+    // one, since each has readings of its own on both sides of its laps.
+    let folders = recorded.laps.iter().filter_map(|lap| lap.captures.get("usage"));
+    let mut folders: Vec<&String> = folders.collect();
+    folders.dedup();
+    for folder in folders {
+        let mut decoder = Decoder::default();
+        let path = sheet.folder(folder).join(FILE);
+        if let Err(error) = capture::feed_file(&path, |bytes| decoder.feed(bytes, &mut fold)) {
+            if fair {
+                sheet.not_measured(&origin, &METRICS, &lost(&error));
+            }
+            return;
         }
-        return;
+        decoder.finish(&mut fold);
     }
-    decoder.finish(&mut fold);
     let usage = fold.finish();
     note_laps(&usage, recorded, fair, used);
     if fair {

@@ -172,6 +172,8 @@ fn stage(order: &Order, experiment: &Experiment, quick: bool) -> Result<Stage> {
             cells: cells(routes)?,
             rounds,
             lap,
+            iterations: None,
+            restart: false,
             requests: if quick { 50 } else { 200 },
             warm_up: experiment.load.warm_up,
             connections: order.connections,

@@ -20,6 +20,7 @@ pub fn demo(ui: &Ui, args: &MeasureArgs) -> Result<Exit> {
     let request = Request {
         experiment,
         choice: args.choice(true),
+        aa: false,
         given: args.given(),
         out: args.out.clone(),
     };

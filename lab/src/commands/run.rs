@@ -31,6 +31,8 @@ use crate::unmasked;
 pub(super) struct Request {
     pub(super) experiment: PathBuf,
     pub(super) choice: Choice,
+    /// Whether a second copy of the reference is measured.
+    pub(super) aa: bool,
     pub(super) given: GivenServices,
     pub(super) out: Option<PathBuf>,
 }
@@ -38,17 +40,38 @@ pub(super) struct Request {
 /// Measures an experiment.
 pub fn run(ui: &Ui, args: &RunArgs) -> Result<Exit> {
     let request = Request {
-        experiment: args.experiment.clone(),
-        choice: args.measure.choice(args.quick),
+        experiment: file(&args.experiment),
+        choice: args.choice(),
+        aa: args.aa || args.rigorous,
         given: args.measure.given(),
         out: args.measure.out.clone(),
     };
     guarded_run(ui, &request)
 }
 
+/// The experiment file of what was typed: a folder stands for the one in it.
+fn file(typed: &Path) -> PathBuf {
+    if typed.is_dir() { typed.join("experiment.toml") } else { typed.to_path_buf() }
+}
+
+/// Adds a second copy of the first arm that is measured.
+fn copy_reference(experiment: &mut Experiment, choice: &Choice) -> Result<()> {
+    let plan = Plan::make(experiment, choice)?;
+    let Some(&reference) = plan.arms().first() else { return Ok(()) };
+    let mut copy = experiment.arms[reference].clone();
+    copy.variant.name.push_str("-again");
+    copy.variant.title.push_str(", again");
+    experiment.copy = Some(experiment.arms.len());
+    experiment.arms.push(copy);
+    Ok(())
+}
+
 /// Checks the request here, so that wrong usage starts nothing; the rest is done under guard.
 pub(super) fn guarded_run(ui: &Ui, request: &Request) -> Result<Exit> {
-    let experiment = experiment::load(&request.experiment)?;
+    let mut experiment = experiment::load(&request.experiment)?;
+    if request.aa {
+        copy_reference(&mut experiment, &request.choice)?;
+    }
     let plan = Plan::make(&experiment, &request.choice)?;
     let pinning = Pinning::choose(&experiment.pinning, &usable_cores()?)
         .map_err(|reason| anyhow!("{}: {reason}", request.experiment.display()))?;
@@ -233,6 +256,7 @@ pub(super) fn record(
         pinning: pinning.record(),
         machine: machine::facts(),
         versions: machine::versions(),
+        copy: experiment.copy.map(|copy| experiment.arms[copy].variant.name.clone()),
         claims: ablations::of_plan(experiment, plan),
         passes: Vec::new(),
         select_1: None,

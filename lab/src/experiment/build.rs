@@ -46,6 +46,7 @@ pub(super) fn experiment(
         redis,
         subjects,
         arms,
+        copy: None,
         routes,
         claims,
         load: load(&typed.load)?,
@@ -356,8 +357,20 @@ fn pass(place: &str, kind: PassKind, typed: &PassFile) -> Result<PassSettings, F
         let message = "a lap under load has a length `lap_s`, not a number of requests";
         return Err(Fault::at(&format!("{place}.requests"), message));
     }
+    if typed.iterations == Some(0) {
+        return Err(Fault::at(&format!("{place}.iterations"), "0 iterations measure nothing"));
+    }
+    if typed.iterations.is_some() && (kind == PassKind::Serial || typed.lap_s.is_some()) {
+        let message = if kind == PassKind::Serial {
+            "a serial lap has a number of `requests`"
+        } else {
+            "a lap ends after `lap_s` or after `iterations`, not after both"
+        };
+        return Err(Fault::at(&format!("{place}.iterations"), message));
+    }
     Ok(PassSettings {
         rounds: typed.rounds,
+        iterations: typed.iterations,
         lap: seconds(&format!("{place}.lap_s"), typed.lap_s)?,
         requests: typed.requests,
     })

@@ -265,6 +265,8 @@ pub struct PassFile {
     pub rounds: Option<u32>,
     /// Length of a lap under load, in seconds
     pub lap_s: Option<f64>,
+    /// Requests of a lap under load, instead of a length
+    pub iterations: Option<u64>,
     /// Requests of a serial lap
     pub requests: Option<u32>,
 }

@@ -45,6 +45,8 @@ pub struct Experiment {
     pub subjects: Vec<Subject>,
     /// Every subject in each of its variants; the first is the reference.
     pub arms: Vec<Arm>,
+    /// Index of the arm that is a second copy of the reference, where there is one.
+    pub copy: Option<usize>,
     /// The requests.
     pub routes: Vec<Route>,
     /// Causes that it names, each with the variant that flips it alone.
@@ -218,6 +220,8 @@ pub struct PassSettings {
     pub rounds: Option<u32>,
     /// Length of a lap under load.
     pub lap: Option<Duration>,
+    /// Requests of a lap under load, instead of a length.
+    pub iterations: Option<u64>,
     /// Requests of a serial lap.
     pub requests: Option<u32>,
 }
@@ -226,7 +230,13 @@ impl PassSettings {
     fn or(self, other: Self) -> Self {
         Self {
             rounds: self.rounds.or(other.rounds),
-            lap: self.lap.or(other.lap),
+            // What is said at all about the end of a lap is said here: the two exclude each other.
+            lap: self.lap.or(if self.iterations.is_some() { None } else { other.lap }),
+            iterations: self.iterations.or(if self.lap.is_some() {
+                None
+            } else {
+                other.iterations
+            }),
             requests: self.requests.or(other.requests),
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use assay_captures::lap::Load;
 
 use super::{Experiment, PassKind, PassSettings};
+use crate::load::Stop;
 
 /// One arm on one route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,6 +60,10 @@ pub struct PlannedPass {
     pub rounds: u32,
     /// Length of a lap under load.
     pub lap: Duration,
+    /// Requests of a lap under load, instead of its length.
+    pub iterations: Option<u64>,
+    /// Whether every arm is started anew for each round: the layout of a start moves results.
+    pub restart: bool,
     /// Requests of a serial lap.
     pub requests: u32,
     /// Load before the first lap of a cell.
@@ -72,6 +77,12 @@ pub struct PlannedPass {
 }
 
 impl PlannedPass {
+    /// When a lap under load ends.
+    #[must_use]
+    pub fn stop(&self) -> Stop {
+        self.iterations.map_or(Stop::After(self.lap), Stop::Requests)
+    }
+
     /// How requests are sent in laps under load.
     #[must_use]
     pub fn load(&self) -> Load {
@@ -94,7 +105,16 @@ pub struct Choice {
     pub passes: Vec<String>,
     /// The short plan of the experiment's `[quick]`.
     pub quick: bool,
+    /// More rounds, and every arm started anew for each.
+    pub rigorous: bool,
+    /// Laps of each cell of the fair pass, instead of the experiment's.
+    pub rounds: Option<u32>,
+    /// Length of laps under load, instead of the experiment's.
+    pub lap: Option<Duration>,
 }
+
+/// Rounds of the fair pass of a rigorous run, where nothing else is said.
+const RIGOROUS_ROUNDS: u32 = 10;
 
 /// Why a plan cannot be made: one line, fit to follow `cannot plan the run: `.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,7 +130,7 @@ impl Plan {
         let cells = cells(experiment, &arms, &routes, choice.quick);
         let passes = kinds
             .into_iter()
-            .map(|kind| planned_pass(experiment, kind, cells.clone(), choice.quick))
+            .map(|kind| planned_pass(experiment, kind, cells.clone(), choice))
             .collect();
         Ok(Self { passes })
     }
@@ -140,18 +160,24 @@ fn planned_pass(
     experiment: &Experiment,
     kind: PassKind,
     cells: Vec<Cell>,
-    quick: bool,
+    choice: &Choice,
 ) -> PlannedPass {
+    let quick = choice.quick;
     let full = experiment.passes.of(kind);
     let settings: PassSettings =
         if quick { experiment.quick.passes.of(kind).or(full) } else { full };
     let standard = kind.standard(quick);
     let load = &experiment.load;
+    let fair = kind == PassKind::Fair;
+    let unsaid = if fair && choice.rigorous { RIGOROUS_ROUNDS } else { standard.rounds };
+    let rounds = if fair { choice.rounds } else { None };
     PlannedPass {
         kind,
         cells,
-        rounds: settings.rounds.unwrap_or(standard.rounds),
-        lap: settings.lap.unwrap_or(standard.lap),
+        rounds: rounds.or(settings.rounds).unwrap_or(unsaid),
+        lap: choice.lap.or(settings.lap).unwrap_or(standard.lap),
+        iterations: settings.iterations.filter(|_| choice.lap.is_none()),
+        restart: fair && choice.rigorous,
         requests: settings.requests.unwrap_or(standard.requests),
         warm_up: if quick {
             experiment.quick.warm_up.unwrap_or(load.warm_up)
@@ -206,7 +232,9 @@ fn chosen_arms(experiment: &Experiment, choice: &Choice) -> Result<Vec<usize>, P
     Ok((0..names.len())
         .filter(|&index| {
             let (subject, full) = &names[index];
-            if only.is_empty() {
+            if experiment.copy == Some(index) {
+                true
+            } else if only.is_empty() {
                 unsaid(index)
             } else {
                 only.contains(subject) || only.contains(full)

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::plan::{Cell, Choice, Plan};
 use super::read::parse;
 use super::*;
+use crate::load::Stop;
 
 const SMALL: &str = r#"
 name = "small"
@@ -192,6 +193,25 @@ fn a_quick_plan_takes_its_own_subjects_unless_others_are_named() {
     assert_eq!(arms(&Choice { quick: true, only, ..Choice::default() }), [2]);
     let error = read(&text.replace("[\"app\"]", "[\"ap\"]")).unwrap_err().to_string();
     assert!(error.ends_with("there is no subject \"ap\"; did you mean \"app\"?"), "{error}");
+}
+
+#[test]
+fn a_rigorous_plan_restarts_and_a_number_of_requests_ends_a_lap() {
+    let text = format!("{SMALL}\n[passes.fair]\niterations = 5000\n[quick.passes.fair]\nlap_s = 1");
+    let experiment = read(&text).unwrap();
+    let fair = |choice: &Choice| Plan::make(&experiment, choice).unwrap().passes[0].clone();
+    let full = fair(&Choice::default());
+    assert_eq!((full.stop(), full.rounds, full.restart), (Stop::Requests(5000), 6, false));
+    let quick = fair(&Choice { quick: true, ..Choice::default() });
+    assert_eq!(quick.stop(), Stop::After(Duration::from_secs(1)));
+    let rigorous = fair(&Choice { rigorous: true, ..Choice::default() });
+    assert_eq!((rigorous.rounds, rigorous.restart), (10, true));
+    let lap = Some(Duration::from_secs(2));
+    let chosen = fair(&Choice { rigorous: true, rounds: Some(4), lap, ..Choice::default() });
+    assert_eq!((chosen.rounds, chosen.stop()), (4, Stop::After(Duration::from_secs(2))));
+    let both = text.replace("iterations = 5000", "iterations = 5000\nlap_s = 2");
+    let words = "a lap ends after `lap_s` or after `iterations`, not after both";
+    assert!(read(&both).unwrap_err().to_string().ends_with(words));
 }
 
 const ABLATION: &str = r#"

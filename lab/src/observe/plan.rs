@@ -52,6 +52,8 @@ fn foreign(options: &Options) -> PlannedPass {
         cells: vec![Cell { arm: 0, route: 0 }],
         rounds: (windows.round() as u32).max(1),
         lap: WINDOW.min(options.duration),
+        iterations: None,
+        restart: false,
         requests: 0,
         warm_up: Duration::ZERO,
         connections: 0,
@@ -105,6 +107,7 @@ fn experiment(options: &Options, attachment: &Attachment) -> Experiment {
         redis: None,
         subjects: vec![subject],
         arms: vec![Arm { subject: 0, variant }],
+        copy: None,
         routes: routes.chain(everything).collect(),
         claims: Vec::new(),
         load: LoadSettings {
@@ -134,6 +137,7 @@ fn passes(options: &Options) -> Passes {
         let requests = options.serial.unwrap_or(SERIAL_REQUESTS);
         let serial = kind == PassKind::Serial;
         let settings = PassSettings {
+            iterations: None,
             rounds: Some(if serial { 1 } else { lengths(kind).0 }),
             lap: (!serial).then_some(lap),
             requests: serial.then_some(requests),

@@ -10,7 +10,6 @@ use super::bench::{Bench, LapPlan};
 use super::failure::Failure;
 use super::log::LapLog;
 use crate::experiment::plan::{Cell, PlannedPass};
-use crate::load::Stop;
 use crate::probe::ProbeError;
 use crate::ui::Progress;
 
@@ -99,7 +98,7 @@ fn one_cell(
                 round,
                 probe: ProbeState::On,
                 load: pass.load(),
-                stop: Stop::After(pass.lap),
+                stop: pass.stop(),
                 captures: [("allocations".to_owned(), attached.folder.clone())].into(),
                 statements: false,
             };

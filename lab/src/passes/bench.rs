@@ -69,6 +69,19 @@ impl<'a> Bench<'a> {
         Ok(before)
     }
 
+    /// Ends an arm and starts it anew. Its connections are gone before the new one opens its own.
+    pub(super) fn restart(&mut self, arm: usize) -> Result<(), Failure> {
+        self.warmed.retain(|&(warm, _)| warm != arm);
+        if let Some(before) = self.arms.remove(&arm) {
+            self.driver.close(before.address)?;
+            before.stop();
+        }
+        let running = self.laboratory.start_subject(arm, &[])?;
+        running.freeze();
+        self.arms.insert(arm, running);
+        Ok(())
+    }
+
     /// Lets the cell's arm go on, warms it up, does `work`, and stops it where it is again.
     pub(super) fn with_arm<T>(
         &mut self,

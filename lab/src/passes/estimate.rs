@@ -9,6 +9,8 @@ use crate::experiment::plan::{Plan, PlannedPass};
 /// Quiet before and after a lap, marks, and the load after an arm was let go on.
 const AROUND_LAP: Duration = Duration::from_millis(60);
 const RESUME: Duration = Duration::from_millis(120);
+/// Requests a second of a lap that ends by their number, for lack of a better guess.
+const SUPPOSED_RATE: f64 = 10_000.0;
 /// A serial request beside its gap: an answer, and the timers around it.
 const SERIAL_ANSWER: Duration = Duration::from_millis(2);
 /// A serial request under strace.
@@ -42,8 +44,12 @@ pub fn of_plan(plan: &Plan) -> Duration {
 
 fn of_pass(pass: &PlannedPass) -> Duration {
     let cells = u32::try_from(pass.cells.len()).unwrap_or(u32::MAX);
-    let lap = pass.lap + AROUND_LAP;
+    // How long a number of requests takes is not known before.
+    let counted = |requests: u64| Duration::from_secs_f64(requests as f64 / SUPPOSED_RATE);
+    let lap = pass.iterations.map_or(pass.lap, counted) + AROUND_LAP;
     match pass.kind {
+        // What was started anew is warmed up anew.
+        PassKind::Fair if pass.restart => cells * pass.rounds * (lap + pass.warm_up),
         PassKind::Fair => cells * pass.rounds * (lap + RESUME),
         PassKind::Serial => {
             // A third more for the empty slots.
@@ -96,6 +102,8 @@ mod tests {
             cells: (0..cells).map(|arm| Cell { arm, route: 0 }).collect(),
             rounds: standard.rounds,
             lap: standard.lap,
+            iterations: None,
+            restart: false,
             requests: standard.requests,
             warm_up: Duration::from_millis(500),
             connections: 50,

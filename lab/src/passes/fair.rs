@@ -11,7 +11,6 @@ use super::failure::Failure;
 use super::log::LapLog;
 use super::usage::UsageProbes;
 use crate::experiment::plan::{Cell, PlannedPass};
-use crate::load::Stop;
 use crate::ui::Progress;
 
 /// Rounds outermost, so that a slow minute of the machine falls on every route; within a round
@@ -24,9 +23,17 @@ pub(super) fn run(
     progress: &Progress,
 ) -> Result<(), Failure> {
     let mut usage = UsageProbes::default();
+    let mut started: BTreeMap<usize, u32> = BTreeMap::new();
     let mut done = Ok(());
     for (round, cell) in laps(pass) {
         bench.now(progress, cell);
+        if pass.restart && started.insert(cell.arm, round).is_some_and(|last| last != round) {
+            usage.close(bench, cell.arm, troubles);
+            done = bench.restart(cell.arm);
+            if done.is_err() {
+                break;
+            }
+        }
         done = one_lap(bench, pass, cell, round, &mut usage, log, troubles);
         if done.is_err() {
             break;
@@ -53,7 +60,7 @@ fn one_lap(
         round,
         probe: ProbeState::None,
         load: pass.load(),
-        stop: Stop::After(pass.lap),
+        stop: pass.stop(),
         captures: captures.collect(),
         statements: false,
     };
@@ -102,6 +109,8 @@ mod tests {
             cells: vec![cell(0, 0), cell(0, 1), cell(1, 0), cell(1, 1), cell(2, 0)],
             rounds: 2,
             lap: Duration::ZERO,
+            iterations: None,
+            restart: false,
             requests: 0,
             warm_up: Duration::ZERO,
             connections: 1,

@@ -16,7 +16,6 @@ use super::log::LapLog;
 use super::usage::UsageProbes;
 use crate::experiment::PassKind;
 use crate::experiment::plan::{Cell, PlannedPass};
-use crate::load::Stop;
 use crate::ui::Progress;
 
 /// Sampling rates out of step with every kernel's tick.
@@ -176,7 +175,7 @@ fn laps(
             round,
             probe: if recording { ProbeState::On } else { ProbeState::Off },
             load: pass.load(),
-            stop: Stop::After(pass.lap),
+            stop: pass.stop(),
             captures,
             statements: recording && pass.kind.switched().contains(&"wire"),
         };

@@ -10,6 +10,8 @@ use super::failure::Failure;
 #[derive(Default)]
 pub(super) struct UsageProbes {
     by_arm: BTreeMap<usize, Option<Attached>>,
+    /// How often the probe of an arm was closed because its processes are others now.
+    closed: BTreeMap<usize, u32>,
 }
 
 impl UsageProbes {
@@ -22,9 +24,13 @@ impl UsageProbes {
         troubles: &mut Troubles,
     ) -> Result<Option<&mut Attached>, Failure> {
         if let std::collections::btree_map::Entry::Vacant(vacant) = self.by_arm.entry(arm) {
+            let name = match self.closed.get(&arm) {
+                None => "usage".to_owned(),
+                Some(times) => format!("usage-{times}"),
+            };
             let attachment = Attachment {
                 probe: "usage",
-                folder: bench.arm_folder(pass, arm, "usage"),
+                folder: bench.arm_folder(pass, arm, &name),
                 targets: bench.targets(arm)?,
                 options: Vec::new(),
                 recording: true,
@@ -34,6 +40,16 @@ impl UsageProbes {
             vacant.insert(troubles.note(&title, started.map_err(Failure::Probe))?);
         }
         Ok(self.by_arm.get_mut(&arm).and_then(Option::as_mut))
+    }
+
+    /// Has the probe of an arm close its capture, since the arm is about to be started anew; the
+    /// next one that is asked for writes another.
+    pub(super) fn close(&mut self, bench: &Bench<'_>, arm: usize, troubles: &mut Troubles) {
+        let Some(Some(attached)) = self.by_arm.remove(&arm) else { return };
+        *self.closed.entry(arm).or_default() += 1;
+        if let Err(error) = attached.session.stop() {
+            troubles.add(&bench.arm_title(arm), &error);
+        }
     }
 
     /// Gives up the probe of an arm after it failed.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use assay_analyses::aa::SelfTest;
 use assay_analyses::compare::{self, Comparison};
 use assay_analyses::cost::{Amount, Cost, Figure, Labels, Per};
 use assay_analyses::findings::Finding;
 use assay_analyses::laps::QUANTILES;
-use assay_analyses::metric::Kind;
+use assay_analyses::metric::{Kind, Metric};
 use assay_analyses::observer::{ObserverEffect, PassEffect};
 use assay_analyses::ping_price::PingPrice;
 use assay_analyses::verdict::Verdict;
@@ -30,6 +31,7 @@ pub(super) fn results(report: &Report) -> model::Results {
         ping_prices: report.ping_prices.iter().map(ping_price).collect(),
         findings: report.findings.iter().map(finding).collect(),
         ablations: report.claims.iter().map(claims::ablation).collect(),
+        self_tests: report.self_tests.iter().map(self_test).collect(),
         integrity: report.checks.iter().map(check).collect(),
         observer_effects: report.observer_effects.iter().map(observer_effect).collect(),
         pass_effects: report.pass_effects.iter().map(pass_effect).collect(),
@@ -284,6 +286,16 @@ fn finding(finding: &Finding) -> model::Finding {
         shown: finding.shown.clone(),
         not_shown: finding.not_shown.clone(),
         hypothesis: finding.hypothesis,
+    }
+}
+
+fn self_test((metric, test): &(Metric, SelfTest)) -> model::SelfTest {
+    model::SelfTest {
+        metric: metric.name().to_owned(),
+        routes: test.cells,
+        p_value: test.p_value,
+        noise: test.noise,
+        rejected: test.rejects(),
     }
 }
 

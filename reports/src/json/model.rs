@@ -29,6 +29,8 @@ pub struct Results {
     pub findings: Vec<Finding>,
     /// Causes that the experiment names, and what the run says to them.
     pub ablations: Vec<Ablation>,
+    /// The reference against its own copy, where one was measured.
+    pub self_tests: Vec<SelfTest>,
     /// What the instruments say about themselves and about each other.
     pub integrity: Vec<Check>,
     /// What each probe cost the service, by arm and route.
@@ -283,6 +285,22 @@ pub struct ArmName {
     pub subject: String,
     /// Name of its variant.
     pub variant: String,
+}
+
+/// The reference against its own copy, pooled over routes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct SelfTest {
+    /// What was compared.
+    pub metric: String,
+    /// How many routes.
+    pub routes: usize,
+    /// The chance of differences as large as these between equals.
+    pub p_value: f64,
+    /// Relative noise of one lap.
+    pub noise: f64,
+    /// Whether a difference was found between equals, at 0.001.
+    pub rejected: bool,
 }
 
 /// A cause that the experiment names, and the variant that flips it alone.

@@ -1,5 +1,7 @@
 //! Checks in few lines: one for each pass where all hold, and each fault with its places.
 
+use assay_analyses::metric::Metric;
+
 use super::Point;
 use crate::numbers;
 use crate::report::{Check, Outcome, Report};
@@ -17,8 +19,33 @@ pub(super) fn points(report: &Report) -> Vec<Point> {
         }
     }
     let mut points: Vec<Point> = passes.into_iter().map(|pass| point(report, pass)).collect();
+    points.extend(self_tests(report));
     points.push(calibration(report));
     points
+}
+
+/// The reference against its own copy: what is found there is the method's own error.
+fn self_tests(report: &Report) -> Option<Point> {
+    let (_, first) = report.self_tests.first()?;
+    let told: Vec<String> = (report.self_tests.iter())
+        .map(|(metric, test)| {
+            let what = if *metric == Metric::CpuTime { "CPU per request" } else { metric.name() };
+            let noise = numbers::number(test.noise * 100.0, 1);
+            format!("{what} p = {}, noise {noise} % a lap", numbers::number(test.p_value, 3))
+        })
+        .collect();
+    let rejected = report.self_tests.iter().any(|(_, test)| test.rejects());
+    let (mark, follows) = if rejected {
+        ("✗", "a difference between equals: no verdict of this run can be trusted")
+    } else {
+        ("✓", "no difference is found where there is none")
+    };
+    let routes = if first.cells == 1 { "route" } else { "routes" };
+    Some(Point::new(format!(
+        "{mark} A/A: the reference against its own copy on {} {routes}: {}; {follows}",
+        first.cells,
+        told.join("; "),
+    )))
 }
 
 /// How the instruments did where the truth was known.
