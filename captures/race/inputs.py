@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import random
 import re
 import shutil
 import socket
@@ -98,10 +99,13 @@ def postgres(folder, record, seconds):
 
 
 def repeat_packets(base, long, size, port):
-    """Writes the capture again and again, later each time and from other client addresses."""
+    """Writes the capture again and again, later each time and from other client addresses.
+
+    Of a capture that is longer than the size, only its beginning.
+    """
     data = pathlib.Path(base).read_bytes()
     records, at = [], 24
-    while at + 16 <= len(data):
+    while at + 16 <= min(len(data), size):
         seconds, _, captured = struct.unpack_from("<III", data, at)
         source = struct.unpack_from(">H", data, at + 50)[0]
         # The last but one byte of the address that is not the server's.
@@ -157,16 +161,32 @@ def repeat_lines(base, long, size):
     return lines
 
 
-def callgrind(record, sources, every):
-    """Profiles Python under callgrind, dumped so often that the file gets long."""
+def callgrind(record, sources):
+    """Profiles Python under callgrind, instruction by instruction."""
     with tempfile.NamedTemporaryFile("w", suffix=".py") as work:
         work.write(WORK)
         work.flush()
         run(
-            "valgrind", "--tool=callgrind", "--combine-dumps=yes", f"--dump-every-bb={every}",
-            "--dump-instr=yes", f"--callgrind-out-file={record}", "/usr/bin/python3", work.name,
-            str(sources),
+            "valgrind", "--tool=callgrind", "--dump-instr=yes",
+            f"--callgrind-out-file={record}", "/usr/bin/python3", work.name, str(sources),
         )
+
+
+def repeat_profile(base, long, size):
+    """Writes the costs of a profile again and again; its totals are as many times as large.
+
+    One part, since callgrind_annotate does not understand files with several.
+    """
+    text = pathlib.Path(base).read_bytes()
+    head, body = re.split(rb"(?<=\n)summary: \d+\n", text, maxsplit=1)
+    total = int(re.search(rb"^summary: (\d+)$", text, re.M).group(1))
+    body = re.sub(rb"^totals: .*\n", b"", body, flags=re.M).rstrip(b"\n") + b"\n\n"
+    turns = -(-size // len(body))
+    with open(long, "wb") as out:
+        out.write(head + b"summary: %d\n\n" % (total * turns))
+        for _ in range(turns):
+            out.write(body)
+        out.write(b"totals: %d\n" % (total * turns))
 
 
 def perf(folder, record, sources):
@@ -193,3 +213,50 @@ def repeat_whole(base, long, size):
     with open(long, "wb") as out:
         while out.tell() < size:
             out.write(data)
+
+
+def varint(number):
+    """A number as protobuf writes it."""
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def field(number, content):
+    """A field of protobuf: a number, or bytes with their length."""
+    if isinstance(content, int):
+        return varint(number << 3) + varint(content)
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def pprof(record, size):
+    """Writes a CPU profile with as many samples as fill the size, of stacks 8 to 40 deep."""
+    chance = random.Random(7)
+    strings = ["", "samples", "count", "cpu", "nanoseconds"]
+    strings += [f"example.com/shop/part{n % 40}.(*Server).step{n}" for n in range(800)]
+    head = field(1, field(1, 1) + field(2, 2)) + field(1, field(1, 3) + field(2, 4))
+    head += b"".join(
+        field(4, field(1, n) + field(3, 0x400000 + n * 16) + field(4, field(1, n % 800 + 1)))
+        for n in range(1, 3001)
+    )
+    head += b"".join(field(5, field(1, n) + field(2, n + 4)) for n in range(1, 801))
+    tail = b"".join(field(6, text.encode()) for text in strings)
+    tail += field(11, field(1, 3) + field(2, 4)) + field(12, 10_000_000)
+    samples = 0
+    with open(record, "wb") as out:
+        out.write(head)
+        while out.tell() < size:
+            piece = []
+            for _ in range(10_000):
+                depth = chance.randint(8, 40)
+                stack = b"".join(varint(chance.randint(1, 3000)) for _ in range(depth))
+                times = chance.randint(1, 5)
+                values = varint(times) + varint(times * 10_000_000)
+                piece.append(field(2, field(1, stack) + field(2, values)))
+            out.write(b"".join(piece))
+            samples += len(piece)
+        out.write(tail)
+    return samples

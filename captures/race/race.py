@@ -1,7 +1,7 @@
 """Side by side: `assay inspect` and what a user would run instead, on the same file.
 
     just race                      all of it, at full size
-    just race --only pgsql         one of pgsql, strace, callgrind, perf
+    just race --only pgsql         one of pgsql, strace, callgrind, perf, pprof
     just race --scale 0.1          a tenth of the size
     just race --record             write the table to captures/SPEED.md, too
 
@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -22,6 +23,8 @@ import inputs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MB = 1_000_000
+# What `assay inspect` is asked for: all that it can tell.
+JSON = ["--json", "--top", "100000"]
 
 
 class Run:
@@ -123,16 +126,16 @@ class Row:
         )
 
 
-def race(name, path, units, unit, rival, gate, check, note="", sliced=None):
+def race(name, path, units, unit, rival, gate, check, note="", sliced=None, words=JSON):
     """Runs cat, assay and the rival in turns; `sliced` is the shorter file that the rival reads."""
     size = path.stat().st_size
     cat = Run("cat", ["cat", path], size)
-    assay = Run("assay", [options.assay, "inspect", "--json", "--top", "100000", path], size)
+    assay = Run("assay", [options.assay, "inspect", *words, path], size)
     take_turns(options.rounds, cat, assay)
     take_turns(1 if sliced else options.rounds, rival)
     answer = assay
     if sliced:
-        answer = Run("assay", [options.assay, "inspect", "--json", "--top", "100000", sliced], sliced.stat().st_size)
+        answer = Run("assay", [options.assay, "inspect", *words, sliced], sliced.stat().st_size)
         answer.once()
     check(answer.output, rival.output)
     row = Row(name, cat, assay, rival, gate, units, unit, note)
@@ -197,18 +200,18 @@ def strace():
 
 def callgrind():
     size = int(100 * MB * options.scale)
-    base = file("base.callgrind", 1, lambda path: inputs.callgrind(path, 12, 3_000_000))
-    path = base
+    base = file("base.callgrind", 1, lambda path: inputs.callgrind(path, 12))
+    path = inputs_dir / "long.callgrind"
+    inputs.repeat_profile(base, path, size)
     rival = Run("callgrind_annotate", ["callgrind_annotate", path], path.stat().st_size)
     lines = path.read_bytes().count(b"\n")
 
     def check(ours, theirs):
         total = re.search(rb"([\d,]+) \([\d.]+%\)\s+PROGRAM TOTALS", theirs).group(1)
         mine = [value for (metric, labels), value in costs(ours).items()
-                if metric.startswith("instructions") and not labels]
+                if metric == "profile.value" and dict(labels).get("event") == "Ir"]
         equal("instructions", mine[:1], [int(total.replace(b",", b""))])
 
-    del size
     return race("callgrind", path, lines, "line", rival, 20, check)
 
 
@@ -221,15 +224,35 @@ def perf():
     lines = path.read_bytes().count(b"\n")
 
     def check(ours, theirs):
-        samples = sum(int(line.rsplit(b" ", 1)[1]) for line in theirs.splitlines())
-        mine = next(value for (metric, labels), value in costs(ours).items()
-                    if dict(labels).get("unit") == "samples" and len(labels) == 2)
-        equal("samples", mine, samples)
+        equal("stacks", len(ours.splitlines()), len(theirs.splitlines()))
+        equal("all lines alike", ours == theirs, True)
 
-    return race("perf", path, lines, "line", rival, 1, check)
+    note = "Both write folded stacks, byte for byte the same."
+    return race("perf", path, lines, "line", rival, 1, check, note, words=["--folded"])
 
 
-RACES = {"pgsql": pgsql, "strace": strace, "callgrind": callgrind, "perf": perf}
+def pprof():
+    if not (go := shutil.which("go") or shutil.which("/usr/local/go/bin/go")):
+        need("go", "golang-go")
+        go = "go"
+    size = int(50 * MB * options.scale)
+    path = inputs_dir / "samples.pprof"
+    samples = inputs.pprof(path, size)
+    rival = Run("go tool pprof -raw", [go, "tool", "pprof", "-raw", path], path.stat().st_size)
+
+    def check(ours, theirs):
+        rows = re.findall(rb"^ +(\d+) +(\d+): [\d ]+$", theirs, re.M)
+        mine = [value for (metric, labels), value in costs(ours).items()
+                if metric == "profile.value" and len(labels) == 2]
+        both = sorted([sum(int(row[0]) for row in rows), sum(int(row[1]) for row in rows)])
+        equal("samples and nanoseconds", sorted(int(value) for value in mine), both)
+
+    return race("pprof", path, samples, "sample", rival, 1, check)
+
+
+RACES = {
+    "pgsql": pgsql, "strace": strace, "callgrind": callgrind, "perf": perf, "pprof": pprof,
+}
 
 
 def record(rows):

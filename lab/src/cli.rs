@@ -277,6 +277,12 @@ pub struct InspectArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Print the stacks of perf script folded, one a line, for flame graphs
+    #[arg(long, conflicts_with = "json")]
+    pub folded: bool,
+    /// With --folded: the event to take where the file has several, such as cycles
+    #[arg(long, value_name = "NAME", requires = "folded")]
+    pub event: Option<String>,
     /// How many functions, statements, calls to show
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,

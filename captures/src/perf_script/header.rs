@@ -161,15 +161,16 @@ pub(super) fn frame(line: &str) -> Option<Frame<'_>> {
         Some(open) => (rest[..open].trim_end(), &rest[open + 1..rest.len() - 1]),
         None => (rest, ""),
     };
-    let (symbol, offset) = match name.rsplit_once("+0x") {
-        Some((symbol, digits)) => match u64::from_str_radix(digits, 16) {
-            Ok(offset) => (symbol, Some(offset)),
-            Err(_) => (name, None),
-        },
-        None => (name, None),
-    };
+    let (symbol, offset) = offset(name).unwrap_or((name, None));
     let symbol = if symbol.is_empty() { "[unknown]" } else { symbol };
     Some(Frame { address, symbol, offset, module })
+}
+
+/// `symbol+0x1f`: the symbol and its offset. Looking for the plus alone is the fast way.
+fn offset(name: &str) -> Option<(&str, Option<u64>)> {
+    let (symbol, digits) = name.split_at_checked(memchr::memrchr(b'+', name.as_bytes())?)?;
+    let offset = u64::from_str_radix(digits.strip_prefix("+0x")?, 16).ok()?;
+    Some((symbol, Some(offset)))
 }
 
 /// Where the last balanced parenthesis opens: a module's name may hold some of its own, as in

@@ -1,5 +1,7 @@
 //! Bytes → samples. The lines of one sample are kept until the next begins; never more.
 
+use std::borrow::Cow;
+
 use crate::parsed::{Place, Problem, Sink};
 use crate::text_lines::{Line, Lines};
 
@@ -125,7 +127,9 @@ fn sample<S>(block: &[u8], first: u64, sink: &mut S)
 where
     S: for<'a> Sink<Sample<'a>>,
 {
-    let text = String::from_utf8_lossy(block);
+    // Nearly every file is valid throughout, and that is quickly seen.
+    let text =
+        std::str::from_utf8(block).map_or_else(|_| String::from_utf8_lossy(block), Cow::from);
     let mut lines = text.lines().zip(first..);
     let Some((line, number)) = lines.next() else { return };
     if header::is_event_of_perf(line.as_bytes()) {

@@ -21,6 +21,12 @@ pub fn inspect(ui: &Ui, args: &InspectArgs) -> Result<Exit> {
         span: span(args.since, args.until)?,
         top: args.top,
     };
+    if args.folded {
+        let folded = inspect::fold(&question, args.event.as_deref())?;
+        folded.notes.iter().for_each(|note| ui.warn(note));
+        ui.result(&folded.text);
+        return Ok(Exit::Done);
+    }
     let found = inspect::inspect(&question)?;
     if args.json {
         ui.result(&render_inspection(&found));

@@ -3,6 +3,7 @@
 //! Files are recognised by content, read once (packet captures twice: the first time says how
 //! many responses there are), and answered with the same costs that a run of our own has.
 
+mod fold;
 mod input;
 mod moments;
 mod ours;
@@ -27,6 +28,7 @@ use assay_reports::json::{Inspected, Source};
 
 use crate::commands::WrongUsage;
 
+pub use fold::{Folded, fold};
 pub use text::render;
 
 /// What is asked for.

@@ -11,6 +11,7 @@ use assay_captures::perf_script::Sample;
 use assay_captures::units::{Moment, Nanos, Span};
 use assay_captures::{folded, perf_script};
 use assay_reports::json::Inspected;
+use foldhash::fast::RandomState;
 
 use super::input::Input;
 use super::problems;
@@ -160,14 +161,17 @@ impl Sink<folded::Stack<'_>> for Stacks {
     }
 }
 
+/// What each name weighs.
+type Weights = HashMap<String, f64, RandomState>;
+
 /// Stacks added up: in all, by thread, and by function, by itself and with all that it calls.
 #[derive(Default)]
 struct Sums {
     count: u64,
     total: f64,
-    threads: HashMap<String, f64>,
-    own: HashMap<String, f64>,
-    inclusive: HashMap<String, f64>,
+    threads: Weights,
+    own: Weights,
+    inclusive: Weights,
 }
 
 impl Sums {
@@ -186,7 +190,8 @@ impl Sums {
         let Some(leaf) = stack.next() else { return };
         grow(&mut self.own, leaf, weight);
         grow(&mut self.inclusive, leaf, weight);
-        let mut seen = HashSet::from([leaf]);
+        let mut seen: HashSet<&str, RandomState> = HashSet::default();
+        seen.insert(leaf);
         for function in stack {
             if seen.insert(function) {
                 grow(&mut self.inclusive, function, weight);
@@ -221,7 +226,7 @@ impl Sums {
 }
 
 /// Allocates for the first of a name only.
-fn grow(of: &mut HashMap<String, f64>, name: &str, weight: f64) {
+fn grow(of: &mut Weights, name: &str, weight: f64) {
     match of.get_mut(name) {
         Some(sum) => *sum += weight,
         None => {

@@ -254,3 +254,17 @@ fn nonsense_is_refused_in_one_line() {
         assert!(said.contains(why) && said.trim_end().lines().count() == 1, "{words:?}: {said}");
     }
 }
+
+#[test]
+fn stacks_are_folded_for_flame_graphs_and_nothing_else_is_printed() {
+    let sample = "app 7/8 [000] 1.000001: 500 cycles:\n\tabc g+0x2 (/srv/app)\n\
+                  \tabd f+0x1 (/srv/app)\n\n";
+    let folder = folder(&[("perf.txt", &sample.repeat(2)), ("t.strace", TRACE)]);
+    let output = inspect(folder.path(), &["--folded", "perf.txt"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "app;f;g 1000\n");
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+    let refused = inspect(folder.path(), &["--folded", "t.strace"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("only perf script and folded stacks can be folded"), "{said}");
+    assert_eq!(refused.status.code(), Some(2));
+}
