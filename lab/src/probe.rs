@@ -40,6 +40,8 @@ pub struct ProbeTarget {
     pub pids: Vec<Pid>,
     /// The port that it listens on.
     pub port: Port,
+    /// The Unix socket that it listens on, where that is what counts.
+    pub path: Option<String>,
 }
 
 impl ProbeTarget {
@@ -47,7 +49,8 @@ impl ProbeTarget {
     #[must_use]
     pub fn argument(&self) -> String {
         let pids: String = self.pids.iter().map(|pid| format!("pid={},", pid.0)).collect();
-        format!("{}:{pids}port={}", self.role.word(), self.port.0)
+        let path = self.path.iter().map(|path| format!(",path={path}")).collect::<String>();
+        format!("{}:{pids}port={}{path}", self.role.word(), self.port.0)
     }
 }
 
@@ -319,7 +322,8 @@ mod tests {
         std::fs::write(&program, text).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
         let cores = CoreSet::new(crate::pinning::usable_cores().unwrap()).unwrap();
-        let target = ProbeTarget { role: Role::Subject, pids: vec![Pid(7)], port: Port(80) };
+        let (role, pids) = (Role::Subject, vec![Pid(7)]);
+        let target = ProbeTarget { role, pids, port: Port(80), path: None };
         let out = folder.join("out");
         ProbeSession::start("fake", &program, &out, &[target], &[], false, &cores)
     }

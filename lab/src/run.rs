@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use assay_captures::ids::Pid;
 use assay_captures::run_record;
 
 use crate::experiment::plan::{Plan, PlannedRoute};
@@ -174,6 +175,20 @@ impl Laboratory {
         let environment = [&self.environment, environment].concat();
         let start = subject::start(subject, &arm.variant, around, &environment);
         self.runtime.block_on(or_cancelled(&self.cancel, start))
+    }
+
+    /// What a probe is told of where packets pass; nothing where that is this machine's loopback.
+    #[must_use]
+    pub fn where_to_look(&self, probe: &str) -> Vec<String> {
+        let attached = self.attached.as_ref().filter(|_| probe == "wire");
+        attached.map(|attached| attached.vantage.options()).unwrap_or_default()
+    }
+
+    /// The process whose network namespace requests are sent from, where it is not ours.
+    #[must_use]
+    pub fn sends_from(&self) -> Option<Pid> {
+        let vantage = &self.attached.as_ref()?.vantage;
+        vantage.network.filter(|_| vantage.inside)
     }
 
     /// Starts an arm with the library preloaded that counts its allocations in the file `counter`.

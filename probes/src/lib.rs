@@ -88,6 +88,7 @@ pub mod perf;
 pub mod processes;
 pub mod rights;
 pub mod ring;
+pub mod rings;
 pub mod session;
 pub mod sockets;
 pub mod stacks;

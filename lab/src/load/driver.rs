@@ -13,7 +13,7 @@ use assay_captures::lap::{Generator, Load};
 use assay_captures::request_log::Slot;
 use assay_captures::units::Nanos;
 use bytes::Bytes;
-use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
@@ -64,6 +64,16 @@ type Pools = HashMap<SocketAddr, Vec<Connection>>;
 impl Driver {
     /// Starts the thread on `cpus`; on any CPU where the list is empty.
     pub fn start(cpus: &[usize], cancel: Cancel) -> Result<Self, LoadError> {
+        Self::start_inside(None, cpus, cancel)
+    }
+
+    /// Starts the thread in the network namespace of a process, where one is given: its
+    /// connections are made there.
+    pub fn start_inside(
+        network: Option<assay_captures::ids::Pid>,
+        cpus: &[usize],
+        cancel: Cancel,
+    ) -> Result<Self, LoadError> {
         let mut set = CpuSet::new();
         for &cpu in cpus {
             set.set(cpu).map_err(|error| machine("use that CPU", error.into()))?;
@@ -73,7 +83,7 @@ impl Driver {
         let (started, outcome) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("load".to_owned())
-            .spawn(move || match prepare_thread(set) {
+            .spawn(move || match enter(network).and_then(|()| prepare_thread(set)) {
                 Ok(runtime) => {
                     let _ = started.send(Ok(()));
                     LocalSet::new().block_on(&runtime, serve(inbox, cancel));
@@ -132,6 +142,14 @@ impl Drop for Driver {
 
 fn machine(what: &'static str, source: io::Error) -> LoadError {
     LoadError::Machine { what, source }
+}
+
+/// Moves this thread, and no other, into the network namespace of a process.
+fn enter(network: Option<assay_captures::ids::Pid>) -> Result<(), LoadError> {
+    let Some(pid) = network else { return Ok(()) };
+    let refused = |error| machine("enter the network namespace of the service (root may)", error);
+    let there = fs::File::open(format!("/proc/{}/ns/net", pid.0)).map_err(refused)?;
+    setns(there, CloneFlags::CLONE_NEWNET).map_err(|error| refused(error.into()))
 }
 
 fn prepare_thread(cpus: Option<CpuSet>) -> Result<tokio::runtime::Runtime, LoadError> {

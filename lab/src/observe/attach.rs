@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use assay_analyses::costs::wire::{self, Protocol};
 use assay_captures::ids::{Port, Role};
+use assay_captures::manifest::Target;
 
-use super::found::{Found, FoundService, NotFound, Wanted, find};
+use super::found::{Found, FoundService, NotFound, Place, Wanted, find, unix_server};
 use super::options::Options;
 use super::snapshot::Snapshot;
+use super::tables::State;
+use super::vantage::Vantage;
 use crate::experiment::Variant;
 use crate::services::RunningService;
 use crate::subject::{Life, RunningSubject};
@@ -39,31 +42,47 @@ pub struct Attachment {
     pub port: Port,
     /// Whether others send the requests.
     pub foreign: bool,
+    /// From where it is watched.
+    pub vantage: Vantage,
+    /// What clients speak to it, where that was heard.
+    pub front: Option<wire::Spoken>,
 }
 
 /// Finds the service that was asked for.
 pub fn look_for(options: &Options) -> Result<Attachment, NotFound> {
-    let found = look(&options.wanted)?;
+    let snapshot = Snapshot::take();
+    let found = look(&snapshot, &options.wanted)?;
     let target = options.targets.first().map(|target| target.address);
     let port = found.port(&options.wanted).or(target.map(|address| Port(address.port())));
     let Some(port) = port else {
         let (name, pids) = (&found.name, &found.roots);
         return Err(NotFound(format!("{name} ({pids:?}) listens on no TCP port; give --port")));
     };
-    let loopback = SocketAddr::from(([127, 0, 0, 1], port.0));
-    Ok(Attachment {
-        wanted: options.wanted.clone(),
-        address: target.unwrap_or(loopback),
-        port,
-        foreign: options.targets.is_empty(),
-        found,
-    })
+    let address = target.unwrap_or(SocketAddr::from(([127, 0, 0, 1], port.0)));
+    let network = (!found.network_is_ours).then_some(found.through);
+    let inside = network.is_some() && means_another(&snapshot, address);
+    let vantage = Vantage { network, inside, ..Vantage::default() };
+    let foreign = options.targets.is_empty();
+    let wanted = options.wanted.clone();
+    Ok(Attachment { wanted, found, address, port, foreign, vantage, front: None })
 }
 
-fn look(wanted: &Wanted) -> Result<Found, NotFound> {
-    let snapshot = Snapshot::take();
-    let own = snapshot.processes.get(&std::process::id());
-    find(&snapshot, wanted, own.map_or(0, |own| own.network))
+/// Whether an address is this namespace's own, and nobody listens there.
+fn means_another(snapshot: &Snapshot, address: SocketAddr) -> bool {
+    let ours = snapshot.networks.get(&own_network(snapshot));
+    let taken = ours.is_some_and(|ours| {
+        let mut listening = ours.sockets.iter().filter(|socket| socket.state == State::Listening);
+        listening.any(|socket| socket.local.port() == address.port())
+    });
+    address.ip().is_loopback() && !taken
+}
+
+fn look(snapshot: &Snapshot, wanted: &Wanted) -> Result<Found, NotFound> {
+    find(snapshot, wanted, own_network(snapshot))
+}
+
+fn own_network(snapshot: &Snapshot) -> u64 {
+    snapshot.processes.get(&std::process::id()).map_or(0, |own| own.network)
 }
 
 impl Attachment {
@@ -86,7 +105,7 @@ impl Attachment {
         loop {
             let last = done.load(Ordering::Relaxed);
             // One that is gone meanwhile is noticed by whoever asks it for something.
-            if let Ok(found) = look(&self.wanted) {
+            if let Ok(found) = look(&Snapshot::take(), &self.wanted) {
                 self.found.merge(found);
             }
             if last {
@@ -98,8 +117,9 @@ impl Attachment {
 
     /// What passed on a connection says what is spoken there, whatever was thought before.
     pub fn believe(&mut self, spoken: &Spoken) {
+        self.front = spoken.get(&self.port.0).copied();
         for service in &mut self.found.services {
-            match spoken.get(&service.address.port()) {
+            match spoken.get(&service.place.port().0) {
                 None => {}
                 Some(wire::Spoken::Encrypted) => service.encrypted = true,
                 Some(wire::Spoken::Clear(protocol)) => {
@@ -114,10 +134,40 @@ impl Attachment {
         }
     }
 
+    /// Takes the servers on Unix sockets that the wire probe has come upon.
+    pub fn believe_sockets(&mut self, targets: &[Target]) {
+        let snapshot = Snapshot::take();
+        for target in targets {
+            let (Some(path), Some(port)) = (&target.path, target.port) else { continue };
+            let server = unix_server(&snapshot, path);
+            self.found.add(FoundService {
+                place: Place::Unix(path.clone(), port.0),
+                connections: 1,
+                role: Some(target.role),
+                heard: true,
+                encrypted: false,
+                hidden: false,
+                interface: None,
+                server,
+            });
+        }
+    }
+
+    /// Leaves only the interfaces that lead to what is understood.
+    pub fn settle(&mut self) {
+        let understood = self.found.services.iter().filter(|service| service.role.is_some());
+        let wanted = self.vantage.wanted(&self.found, self.foreign, understood);
+        self.vantage.interfaces.retain(|name| wanted.contains(name));
+    }
+
     /// What it talks to and Assay understands.
     #[must_use]
     pub fn services(&self) -> Vec<RunningService> {
-        self.found.services.iter().filter_map(running).collect()
+        // Where nothing is known of interfaces yet, all are still to be recorded.
+        let known = !self.vantage.interfaces.is_empty();
+        let shown = self.found.services.iter();
+        let shown = shown.filter(|service| !known || self.vantage.shows(service));
+        shown.filter_map(running).collect()
     }
 
     /// What attaching cannot give, and what was found and is not understood, one sentence each.
@@ -135,57 +185,88 @@ impl Attachment {
                     .to_owned(),
             );
         }
+        notes.extend(self.vantage.notes());
+        if let (true, Some(reason)) = (self.found.unix, &self.vantage.blind) {
+            notes.push(format!(
+                "it has connections on Unix sockets, and what passes there is not seen: {reason}"
+            ));
+        }
+        if let Some(wire::Spoken::Encrypted) = self.front {
+            notes.push(
+                "clients speak TLS with it: its responses cannot be counted on the wire, and the \
+                 driver's own count is used"
+                    .to_owned(),
+            );
+        }
         for service in &self.found.services {
-            let address = service.address;
-            if !service.within_reach {
-                notes.push(out_of_reach(service));
-                continue;
-            }
-            if let Some(pooler) = pooler(service) {
-                notes.push(format!(
-                    "Postgres here is {pooler} at {address}: trips are those to the pooler, and \
-                     what the pooler says to Postgres is not recorded"
-                ));
-            }
-            match (service.role, &service.server) {
-                (None, _) if service.heard => notes.push(format!(
-                    "it also talks HTTP to {address}: what that costs there is not counted"
-                )),
-                (None, _) => notes.push(format!(
-                    "{} of its connections lead to {address}: what they speak is not understood",
-                    service.connections
-                )),
-                (Some(role), None) if service.hidden => notes.push(format!(
-                    "{} at {address} runs here, but who it is may not be seen: its CPU time and \
-                     switches are not measured; root may",
-                    role.word()
-                )),
-                (Some(role), None) => notes.push(format!(
-                    "{} at {address} does not run here: its CPU time and switches are not measured",
-                    role.word()
-                )),
-                (Some(_), Some(_)) => {}
-            }
-            if let (Some(role), true) = (service.role, service.encrypted) {
-                notes.push(format!(
-                    "{} at {address} is spoken to through TLS: encrypted, so trips are not \
-                     measured; sslmode=disable on loopback or a pooler's clear leg would show them",
-                    role.word()
-                ));
+            match self.vantage.shows(service) {
+                true => notes.extend(of_service(service)),
+                false => notes.push(self.out_of_reach(service)),
             }
         }
         notes
     }
+
+    /// What cannot be counted of a server whose packets are not recorded: it is never 0.
+    fn out_of_reach(&self, service: &FoundService) -> String {
+        let what = service.role.map_or("what stands there", |role| role.word());
+        let why = match (&self.vantage.refused, &service.interface) {
+            (Some(reason), Some(name)) => format!("its packets pass {name}: {reason}"),
+            (_, None) => "by which interface its packets pass cannot be told".to_owned(),
+            (None, Some(name)) => format!("its packets pass {name}, which is not recorded"),
+        };
+        format!(
+            "{} of its connections lead to {} at {}: trips to it are not measured, since {why}; \
+             assay observe -- COMMAND counts them by the calls of the service",
+            service.connections, what, service.place
+        )
+    }
 }
 
-/// What cannot be counted of a server whose packets pass elsewhere: it is never 0.
-fn out_of_reach(service: &FoundService) -> String {
-    let what = service.role.map_or("what stands there", |role| role.word());
-    format!(
-        "{} of its connections lead to {} at {}, whose packets do not pass this loopback: trips to \
-         it are not measured; assay observe -- COMMAND counts them by the calls of the service",
-        service.connections, what, service.address
-    )
+/// What is to be known of one server.
+fn of_service(service: &FoundService) -> Vec<String> {
+    let mut notes = Vec::new();
+    let place = &service.place;
+    if let (Place::Unix(path, _), Some(role)) = (place, service.role) {
+        notes.push(format!(
+            "{} is spoken to on the Unix socket {path}: its bytes were copied at the service's own \
+             calls (BPF), which costs about 1 µs a call; CPU time holds that cost where the wire \
+             is recorded",
+            role.word()
+        ));
+    }
+    if let Some(pooler) = pooler(service) {
+        notes.push(format!(
+            "Postgres here is {pooler} at {place}: trips are those to the pooler, and what the \
+             pooler says to Postgres is not recorded"
+        ));
+    }
+    match (service.role, &service.server) {
+        (None, _) if service.heard => notes
+            .push(format!("it also talks HTTP to {place}: what that costs there is not counted")),
+        (None, _) => notes.push(format!(
+            "{} of its connections lead to {place}: what they speak is not understood",
+            service.connections
+        )),
+        (Some(role), None) if service.hidden => notes.push(format!(
+            "{} at {place} runs here, but who it is may not be seen: its CPU time and switches are \
+             not measured; root may",
+            role.word()
+        )),
+        (Some(role), None) => notes.push(format!(
+            "{} at {place} does not run here: its CPU time and switches are not measured",
+            role.word()
+        )),
+        (Some(_), Some(_)) => {}
+    }
+    if let (Some(role), true) = (service.role, service.encrypted) {
+        notes.push(format!(
+            "{} at {place} is spoken to through TLS: encrypted, so trips are not measured; \
+             sslmode=disable on loopback or a pooler's clear leg would show them",
+            role.word()
+        ));
+    }
+    notes
 }
 
 /// The name of the pooler that answers as Postgres.
@@ -194,14 +275,15 @@ fn pooler(service: &FoundService) -> Option<&str> {
     (service.role == Some(Role::Postgres) && POOLERS.contains(&name)).then_some(name)
 }
 
-/// A server whose packets pass elsewhere is none of the run's: its figures would read 0.
 fn running(found: &FoundService) -> Option<RunningService> {
-    if !found.within_reach {
-        return None;
-    }
+    let path = match &found.place {
+        Place::Inet(_) => None,
+        Place::Unix(path, _) => Some(path.clone()),
+    };
     Some(RunningService {
         role: found.role?,
-        port: Port(found.address.port()),
+        port: found.place.port(),
+        path,
         pid: found.server.as_ref().map(|server| server.root),
         version: found.server.as_ref().map_or_else(String::new, |server| server.name.clone()),
         private: false,
@@ -222,8 +304,8 @@ pub fn in_words(found: &Found) -> String {
                 None if service.hidden => "on this machine, by somebody else".to_owned(),
                 None => "not on this machine".to_owned(),
             };
-            let (word, address) = (role.word(), service.address);
-            let _never = write!(text, "; {word} at {address} ({behind})");
+            let (word, place) = (role.word(), &service.place);
+            let _never = write!(text, "; {word} at {place} ({behind})");
         }
     }
     text

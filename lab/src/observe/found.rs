@@ -1,12 +1,14 @@
 //! Picking a service out of a snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 use assay_captures::ids::{Pid, Port, Role};
 
-use super::snapshot::Snapshot;
-use super::tables::{Socket, State};
+use super::routes::{default_interface, interface_to};
+use super::snapshot::{Network, Snapshot};
+use super::tables::{Socket, State, UnixListener};
 
 /// How a service was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +38,13 @@ pub struct Found {
     pub network_is_ours: bool,
     /// Where it listens, ascending by port.
     pub listens: Vec<SocketAddr>,
-    /// Whom its connections lead to, ascending by address.
+    /// The interfaces of its namespace by which requests come.
+    pub clients: BTreeSet<String>,
+    /// The interface of its namespace that leads to everywhere else.
+    pub way_out: Option<String>,
+    /// Whether it has connections on Unix sockets.
+    pub unix: bool,
+    /// Whom its connections lead to, ascending by place.
     pub services: Vec<FoundService>,
     /// Whether the sockets of some of its processes may not be seen, so that services are missing.
     pub hidden: bool,
@@ -46,7 +54,7 @@ pub struct Found {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundService {
     /// Its end of the connections.
-    pub address: SocketAddr,
+    pub place: Place,
     /// How many connections there were.
     pub connections: usize,
     /// What it is, as far as is known.
@@ -59,8 +67,38 @@ pub struct FoundService {
     pub server: Option<FoundServer>,
     /// Whether it runs on this machine, and who it is may not be seen.
     pub hidden: bool,
-    /// Whether its packets pass the loopback interface of this process, the one that is recorded.
-    pub within_reach: bool,
+    /// The interface of the service's namespace by which its packets pass; none where it is not
+    /// known, and for a Unix socket.
+    pub interface: Option<String>,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// An address and a port.
+    Inet(SocketAddr),
+    /// A Unix socket, and the port that stands for it in captures.
+    Unix(String, u16),
+}
+
+impl Place {
+    /// Its port in captures.
+    #[must_use]
+    pub fn port(&self) -> Port {
+        match self {
+            Self::Inet(address) => Port(address.port()),
+            Self::Unix(_, port) => Port(*port),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inet(address) => address.fmt(out),
+            Self::Unix(path, _) => path.fmt(out),
+        }
+    }
 }
 
 /// The process behind a connection.
@@ -86,22 +124,33 @@ impl Found {
     /// Takes what a later look has found as well.
     pub fn merge(&mut self, later: Self) {
         self.processes.extend(later.processes);
+        self.clients.extend(later.clients);
+        self.unix |= later.unix;
         for service in later.services {
-            match self.services.iter_mut().find(|known| known.address == service.address) {
-                Some(known) => known.connections = known.connections.max(service.connections),
-                None => self.services.push(service),
-            }
+            self.add(service);
         }
-        self.services.sort_by_key(|service| service.address);
     }
 
-    /// The port of the service itself: the one asked for, or the first that it listens on.
+    /// Takes one more server, or more connections to one that is known.
+    pub fn add(&mut self, service: FoundService) {
+        match self.services.iter_mut().find(|known| known.place == service.place) {
+            Some(known) => known.connections = known.connections.max(service.connections),
+            None => self.services.push(service),
+        }
+        self.services.sort_by(|one, other| one.place.cmp(&other.place));
+    }
+
+    /// The port of the service itself: the one asked for, where it listens there itself, or the
+    /// first that it listens on.
     #[must_use]
     pub fn port(&self, wanted: &Wanted) -> Option<Port> {
-        match wanted {
-            Wanted::Port(port) => Some(Port(*port)),
-            _ => self.listens.first().map(|address| Port(address.port())),
-        }
+        let mut own = self.listens.iter().map(SocketAddr::port);
+        let first = own.clone().next();
+        let asked = match wanted {
+            Wanted::Port(port) => own.find(|own| own == port),
+            _ => None,
+        };
+        asked.or(first).map(Port)
     }
 }
 
@@ -130,15 +179,19 @@ pub fn find(snapshot: &Snapshot, wanted: &Wanted, ours: u64) -> Result<Found, No
         .collect();
     let mut members = tree.iter().filter_map(|pid| snapshot.processes.get(pid));
     let hidden = members.any(|seen| seen.sockets.is_none());
-    let sockets = snapshot.networks.get(&network).map_or(&[][..], |network| &network.sockets);
-    let own = || sockets.iter().filter(|socket| inodes.contains(&socket.inode));
+    let nowhere = Network::default();
+    let tables = snapshot.networks.get(&network).unwrap_or(&nowhere);
+    let own = || tables.sockets.iter().filter(|socket| inodes.contains(&socket.inode));
     let mut listens: Vec<SocketAddr> = own()
         .filter(|socket| socket.state == State::Listening)
         .map(|socket| socket.local)
         .collect();
     listens.sort_by_key(|address| (address.port(), address.ip()));
     listens.dedup();
-    let services = services(snapshot, (network, ours), &tree, own(), &listens);
+    let accepted = own().filter(|socket| accepted(socket, &listens));
+    let ways = accepted.filter_map(|socket| tables.interface_to(socket.remote.ip()));
+    let clients = ways.map(str::to_owned).collect();
+    let services = services(snapshot, network, &tree, own(), &listens);
     let named = |&pid: &u32| Some((Pid(pid), snapshot.processes.get(&pid)?.name.clone()));
     Ok(Found {
         name,
@@ -147,6 +200,9 @@ pub fn find(snapshot: &Snapshot, wanted: &Wanted, ours: u64) -> Result<Found, No
         network,
         through: Pid(first),
         network_is_ours: network == ours,
+        clients,
+        way_out: default_interface(&tables.routes).map(str::to_owned),
+        unix: !inodes.is_disjoint(&tables.unix.connected),
         listens,
         services,
         hidden,
@@ -186,7 +242,9 @@ fn by_port(snapshot: &Snapshot, port: u16, ours: u64) -> Result<Vec<u32>, NotFou
              the service by --pid"
         )));
     }
-    Ok(topmost(snapshot, &holders))
+    let forwarded = holders.iter().find_map(|pid| snapshot.processes.get(pid)?.forwards_to);
+    let behind = forwarded.map(|to| listeners_at(snapshot, network, to)).unwrap_or_default();
+    Ok(topmost(snapshot, if behind.is_empty() { &holders } else { &behind }))
 }
 
 fn by_name(snapshot: &Snapshot, name: &str) -> Result<Vec<u32>, NotFound> {
@@ -255,17 +313,22 @@ fn topmost(snapshot: &Snapshot, members: &BTreeSet<u32>) -> Vec<u32> {
     roots.into_iter().collect()
 }
 
+/// Whether a connection came in.
+fn accepted(socket: &Socket, listens: &[SocketAddr]) -> bool {
+    let here = listens.iter().any(|listens| listens.port() == socket.local.port());
+    socket.state == State::Connected && here
+}
+
 fn services<'a>(
     snapshot: &Snapshot,
-    (network, ours): (u64, u64),
+    network: u64,
     tree: &BTreeSet<u32>,
     own: impl Iterator<Item = &'a Socket>,
     listens: &[SocketAddr],
 ) -> Vec<FoundService> {
     let mut remotes: BTreeMap<SocketAddr, usize> = BTreeMap::new();
     for socket in own.filter(|socket| socket.state == State::Connected) {
-        let accepted = listens.iter().any(|listens| listens.port() == socket.local.port());
-        if !accepted {
+        if !accepted(socket, listens) {
             *remotes.entry(socket.remote).or_default() += 1;
         }
     }
@@ -276,15 +339,15 @@ fn services<'a>(
             continue;
         }
         let role = likely_role(behind.as_ref().map(|server| server.name.as_str()), address.port());
+        let tables = snapshot.networks.get(&network);
         found.push(FoundService {
-            address,
+            place: Place::Inet(address),
             connections,
             role,
             heard: false,
             encrypted: false,
             hidden: behind.is_none() && place(snapshot, network, address).is_some(),
-            // What a namespace sends to an address of its own goes through its loopback, too.
-            within_reach: network == ours && place(snapshot, network, address) == Some(network),
+            interface: tables.and_then(|tables| tables.interface_to(address.ip())).map(Into::into),
             server: behind,
         });
     }
@@ -293,14 +356,43 @@ fn services<'a>(
 
 /// Who listens at an address.
 fn server(snapshot: &Snapshot, network: u64, address: SocketAddr) -> Option<FoundServer> {
+    first_of(snapshot, &listeners_at(snapshot, network, address))
+}
+
+/// The server on a Unix socket, whichever namespace it is in: clients reach it by its file.
+#[must_use]
+pub(super) fn unix_server(snapshot: &Snapshot, path: &str) -> Option<FoundServer> {
+    let there = |listener: &&UnixListener| listener.path == path;
+    let all = snapshot.networks.values().flat_map(|network| &network.unix.listeners);
+    let inodes: BTreeSet<u64> = all.filter(there).map(|listener| listener.inode).collect();
+    let holds = |seen: &super::Seen| {
+        seen.sockets.as_ref().is_some_and(|sockets| !sockets.is_disjoint(&inodes))
+    };
+    let holders = snapshot.processes.iter().filter(|(_, seen)| holds(seen));
+    first_of(snapshot, &holders.map(|(&pid, _)| pid).collect())
+}
+
+fn first_of(snapshot: &Snapshot, holders: &BTreeSet<u32>) -> Option<FoundServer> {
+    let root = *topmost(snapshot, holders).first()?;
+    Some(FoundServer { root: Pid(root), name: snapshot.processes.get(&root)?.name.clone() })
+}
+
+fn listeners_at(snapshot: &Snapshot, network: u64, address: SocketAddr) -> BTreeSet<u32> {
     let here = |listens: &SocketAddr| {
         let any = listens.ip().is_unspecified();
         listens.port() == address.port() && (any || listens.ip() == address.ip())
     };
-    let place = place(snapshot, network, address)?;
-    let holders = listeners(snapshot, place, here);
-    let root = *topmost(snapshot, &holders).first()?;
-    Some(FoundServer { root: Pid(root), name: snapshot.processes.get(&root)?.name.clone() })
+    let place = place(snapshot, network, address);
+    place.map(|place| listeners(snapshot, place, here)).unwrap_or_default()
+}
+
+impl Network {
+    /// The interface by which an address is reached; what a namespace sends to an address of its
+    /// own goes through its loopback.
+    fn interface_to(&self, address: IpAddr) -> Option<&str> {
+        let own = address.is_loopback() || self.addresses.contains(&address);
+        if own { Some("lo") } else { interface_to(&self.routes, address) }
+    }
 }
 
 /// The namespace that an address leads to: the same one, or the one that has the address.

@@ -11,17 +11,21 @@ mod held;
 mod options;
 mod plan;
 mod rights;
+mod routes;
 mod snapshot;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod vantage;
 
 pub use attach::{Attachment, Spoken, in_words, look_for};
 pub use command_trips::{Said, read as read_command};
-pub use found::{Found, FoundServer, FoundService, NotFound, Wanted, find};
+pub use found::{Found, FoundServer, FoundService, NotFound, Place, Wanted, find};
 pub use held::{Ended, Held};
 pub use options::{Options, Target};
 pub use plan::materials;
 pub use rights::lost;
+pub use routes::Route;
 pub use snapshot::{Network, Seen, Snapshot};
-pub use tables::{Socket, State};
+pub use tables::{Socket, State, UnixListener, UnixSockets};
+pub use vantage::Vantage;

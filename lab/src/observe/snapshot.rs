@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use super::tables::{self, Socket};
+use super::routes::{self, Route};
+use super::tables::{self, Socket, UnixSockets};
 use crate::processes;
 
 /// Processes and the TCP tables of every network namespace among them.
@@ -30,6 +31,8 @@ pub struct Seen {
     pub network: u64,
     /// Numbers of the sockets that it holds; `None` where they may not be seen.
     pub sockets: Option<BTreeSet<u64>>,
+    /// Where it passes everything on to, where it does nothing else.
+    pub forwards_to: Option<SocketAddr>,
 }
 
 /// One network namespace.
@@ -39,6 +42,10 @@ pub struct Network {
     pub sockets: Vec<Socket>,
     /// The addresses that it has itself.
     pub addresses: BTreeSet<IpAddr>,
+    /// The ways out of it.
+    pub routes: Vec<Route>,
+    /// Its Unix sockets.
+    pub unix: UnixSockets,
     /// A process in it.
     pub through: u32,
 }
@@ -63,6 +70,9 @@ impl Snapshot {
                 program: fs::read_link(format!("/proc/{pid}/exe")).ok(),
                 network,
                 sockets: sockets_of(pid),
+                forwards_to: fs::read(format!("/proc/{pid}/cmdline"))
+                    .ok()
+                    .and_then(|line| forwards_to(&String::from_utf8_lossy(&line))),
             };
             snapshot.processes.insert(pid, seen);
         }
@@ -109,9 +119,24 @@ impl Network {
         Self {
             sockets: sockets.collect(),
             addresses: tables::own_addresses(&text("fib_trie"), &text("if_inet6")),
+            routes: routes::routes(&text("route"), &text("ipv6_route")),
+            unix: tables::unix_sockets(&text("unix")),
             through: pid,
         }
     }
+}
+
+/// What Docker starts for a published port: it listens here and passes on into the container.
+pub(super) fn forwards_to(command: &str) -> Option<SocketAddr> {
+    let mut words = command.split('\0');
+    words.next()?.rsplit('/').next().filter(|&name| name == "docker-proxy")?;
+    let words: Vec<&str> = words.collect();
+    let after = |option: &str| {
+        let at = words.iter().position(|word| word.trim_start_matches('-') == option)?;
+        words.get(at + 1).copied()
+    };
+    let address: IpAddr = after("container-ip")?.parse().ok()?;
+    Some(SocketAddr::new(address, after("container-port")?.parse().ok()?))
 }
 
 /// The number of a process's network namespace: `net:[4026531840]`.

@@ -77,6 +77,47 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(address, port))
 }
 
+/// A Unix socket that takes connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnixListener {
+    /// Its number.
+    pub inode: u64,
+    /// Where it is; an abstract name begins with `@`.
+    pub path: String,
+}
+
+/// What `/proc/net/unix` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnixSockets {
+    /// Those that take connections and have a name.
+    pub listeners: Vec<UnixListener>,
+    /// Numbers of the streams that are connected.
+    pub connected: BTreeSet<u64>,
+}
+
+/// `Num: RefCount Protocol Flags Type St Inode Path`, one a line; lines that are none are passed
+/// over.
+pub(super) fn unix_sockets(table: &str) -> UnixSockets {
+    let mut found = UnixSockets::default();
+    for line in table.lines() {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (Some(&flags), Some(&kind), Some(&state)) = (words.get(3), words.get(4), words.get(5))
+        else {
+            continue;
+        };
+        let Some(inode) = words.get(6).and_then(|word| word.parse().ok()) else { continue };
+        match (kind, flags, state) {
+            // __SO_ACCEPTCON.
+            ("0001", "00010000", _) if words.len() == 8 => {
+                found.listeners.push(UnixListener { inode, path: words[7].to_owned() });
+            }
+            ("0001", _, "03") => drop(found.connected.insert(inode)),
+            _ => {}
+        }
+    }
+    found
+}
+
 /// The addresses that a namespace itself has, from its `/proc/net/fib_trie` and
 /// `/proc/net/if_inet6`.
 #[must_use]

@@ -2,9 +2,10 @@
 
 use std::net::TcpListener;
 
-use assay_captures::ids::{Pid, Role};
+use assay_captures::ids::{Pid, Port, Role};
 
-use super::tables::{own_addresses, sockets};
+use super::routes::routes;
+use super::tables::{own_addresses, sockets, unix_sockets};
 use super::*;
 
 /// `pid parent name program network sockets…`, one a line.
@@ -18,6 +19,7 @@ fn processes(text: &str) -> Snapshot {
             program: Some(words[3].into()),
             network: words[4].parse().unwrap(),
             sockets: Some(words[5..].iter().map(|word| word.parse().unwrap()).collect()),
+            forwards_to: None,
         };
         let pid = words[0].parse().unwrap();
         let network = snapshot.networks.entry(seen.network).or_default();
@@ -84,7 +86,7 @@ fn show(found: &Found) -> String {
         let role = service.role.map_or("?", Role::word);
         let server = service.server.as_ref();
         let server = server.map_or("elsewhere".into(), |s| format!("{} {}", s.name, s.root.0));
-        lines.push(format!("{} × {} {role}, {server}", service.connections, service.address));
+        lines.push(format!("{} × {} {role}, {server}", service.connections, service.place));
     }
     lines.join("\n")
 }
@@ -158,10 +160,24 @@ fn a_database_on_another_machine_has_no_process_here() {
     assert_eq!(show(&found), "web: roots 10, processes 10\n1 × 10.0.0.9:5432 postgres, elsewhere");
 }
 
-#[test]
-fn a_server_whose_packets_pass_elsewhere_is_said_and_never_counted_as_0() {
+fn attached(found: Found, address: &str) -> Attachment {
+    let network = (!found.network_is_ours).then_some(found.through);
+    Attachment {
+        wanted: Wanted::Port(8080),
+        found,
+        address: address.parse().unwrap(),
+        port: Port(8080),
+        foreign: false,
+        vantage: Vantage { network, ..Vantage::default() },
+        front: None,
+    }
+}
+
+/// A service with a pooler on its own machine, a Postgres behind `eth0`, and a Redis at its own
+/// outer address.
+fn far() -> Snapshot {
     let snapshot = processes("10 1 web /web 1 100 201 202 203\n 20 1 pgbouncer /pgbouncer 1 300");
-    let snapshot = with_sockets(
+    let mut snapshot = with_sockets(
         snapshot,
         "1 100 10.0.0.1:8080 -
          1 300 127.0.0.1:6432 -
@@ -169,23 +185,89 @@ fn a_server_whose_packets_pass_elsewhere_is_said_and_never_counted_as_0() {
          1 202 127.0.0.1:50002 127.0.0.1:6432
          1 203 10.0.0.1:50003 10.0.0.1:6379",
     );
-    let found = find(&snapshot, &Wanted::Port(8080), 1).unwrap();
-    let attachment = |found: Found| Attachment {
-        wanted: Wanted::Port(8080),
-        found,
-        address: "10.0.0.1:8080".parse().unwrap(),
-        port: assay_captures::ids::Port(8080),
-        foreign: false,
-    };
-    let attached = attachment(found);
-    let ports: Vec<u16> = attached.services().iter().map(|service| service.port.0).collect();
-    assert_eq!(ports, [6379, 6432], "an own address goes through loopback, another host does not");
+    let eth0 = "eth0 00000000 0100000A 0003 0 0 0 00000000 0 0 0";
+    snapshot.networks.get_mut(&1).unwrap().routes = routes(eth0, "");
+    snapshot
+}
+
+fn ports(attached: &Attachment) -> Vec<u16> {
+    attached.services().iter().map(|service| service.port.0).collect()
+}
+
+#[test]
+fn a_server_whose_packets_are_not_recorded_is_said_and_never_counted_as_0() {
+    let found = find(&far(), &Wanted::Port(8080), 1).unwrap();
+    let mut attached = attached(found, "10.0.0.1:8080");
+    attached.vantage.interfaces = Vantage::loopback();
+    attached.vantage.refused = Some("no right".into());
+    assert_eq!(ports(&attached), [6379, 6432], "an own address goes through loopback");
     let notes = attached.notes().join("\n");
-    assert!(notes.contains("postgres at 10.0.0.9:5432, whose packets do not pass"), "{notes}");
+    assert!(notes.contains("postgres at 10.0.0.9:5432: trips to it are not measured"), "{notes}");
+    assert!(notes.contains("its packets pass eth0: no right"), "{notes}");
     assert!(notes.contains("Postgres here is pgbouncer at 127.0.0.1:6432"), "{notes}");
-    // Seen from another network namespace, nothing of it passes our loopback.
-    let elsewhere = attachment(find(&snapshot, &Wanted::Port(8080), 2).unwrap());
-    assert!(elsewhere.services().is_empty());
+}
+
+#[test]
+fn the_interfaces_that_lead_to_servers_are_recorded_in_the_service_s_namespace() {
+    let wanted = |attached: &Attachment| {
+        let servers = attached.found.services.iter();
+        let names = attached.vantage.wanted(&attached.found, attached.foreign, servers);
+        names.into_iter().collect::<Vec<_>>().join(" ")
+    };
+    let mut here = attached(find(&far(), &Wanted::Port(8080), 1).unwrap(), "10.0.0.1:8080");
+    assert_eq!(wanted(&here), "eth0 lo");
+    here.vantage.interfaces = ["eth0".to_owned(), "lo".to_owned()].into();
+    assert_eq!(ports(&here), [6379, 5432, 6432]);
+    assert_eq!(here.vantage.options(), ["--interface", "eth0", "--interface", "lo"]);
+    // What leads to nothing that is understood is recorded no longer.
+    here.found.services.retain(|service| service.place.port().0 != 5432);
+    here.settle();
+    assert_eq!(here.vantage.options(), ["--interface", "lo"]);
+    // From outside, requests do not come by its loopback.
+    let mut there = attached(find(&far(), &Wanted::Port(8080), 2).unwrap(), "10.0.0.1:8080");
+    there.found.services.retain(|service| service.place.port().0 == 5432);
+    assert_eq!(wanted(&there), "eth0");
+    assert_eq!(there.vantage.options(), ["--netns", "10"]);
+    there.vantage.inside = true;
+    assert_eq!(wanted(&there), "eth0 lo");
+}
+
+#[test]
+fn a_port_that_docker_passes_on_leads_into_the_container() {
+    let command = |line: &str| super::snapshot::forwards_to(&line.replace(' ', "\0"));
+    let to = command(
+        "/usr/bin/docker-proxy -proto tcp -host-ip 0.0.0.0 -host-port 8080 -container-ip \
+         172.18.0.3 -container-port 80",
+    );
+    assert_eq!(to, Some("172.18.0.3:80".parse().unwrap()));
+    assert_eq!(command("web -container-ip 172.18.0.3 -container-port 80"), None);
+    let snapshot = processes("10 1 docker-proxy /docker-proxy 1 100\n 20 1 web /web 2 200");
+    let mut snapshot = with_sockets(snapshot, "1 100 0.0.0.0:8080 -\n 2 200 172.18.0.3:80 -");
+    snapshot.processes.get_mut(&10).unwrap().forwards_to = to;
+    let found = find(&snapshot, &Wanted::Port(8080), 1).unwrap();
+    assert_eq!(show(&found), "web: roots 20, processes 20");
+    assert_eq!(found.port(&Wanted::Port(8080)), Some(Port(80)));
+    assert!(!found.network_is_ours);
+}
+
+#[test]
+fn listening_and_connected_unix_sockets_are_read() {
+    let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+        000: 00000002 00000000 00010000 0001 01 100 /run/postgresql/.s.PGSQL.5432\n\
+        001: 00000003 00000000 00000000 0001 03 200\n\
+        002: 00000003 00000000 00000000 0001 03 201 /run/postgresql/.s.PGSQL.5432\n\
+        003: 00000002 00000000 00000000 0002 01 300 /run/systemd/notify\n\
+        torn";
+    let found = unix_sockets(table);
+    let path = "/run/postgresql/.s.PGSQL.5432";
+    assert_eq!(found.listeners, [UnixListener { inode: 100, path: path.into() }]);
+    assert_eq!(found.connected, [200, 201].into());
+    let mut snapshot = processes("10 1 postgres /postgres 3 100\n 20 1 web /web 1 200");
+    snapshot.networks.get_mut(&3).unwrap().unix = found.clone();
+    snapshot.networks.get_mut(&1).unwrap().unix = found;
+    let server = super::found::unix_server(&snapshot, path).unwrap();
+    assert_eq!(server, FoundServer { root: Pid(10), name: "postgres".into() });
+    assert!(find(&snapshot, &Wanted::Pid(20), 1).unwrap().unix);
 }
 
 #[test]

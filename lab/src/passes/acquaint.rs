@@ -5,6 +5,7 @@
 //! looked at again and again while requests run, and the first bytes on the wire decide what a
 //! port means.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ use super::bench::Bench;
 use super::failure::Failure;
 use crate::experiment::plan::Cell;
 use crate::load::Stop;
-use crate::observe::{FoundService, Spoken};
-use crate::probe::{ProbeSession, ProbeTarget};
+use crate::observe::{Attachment, Spoken, Vantage};
+use crate::probe::{ProbeError, ProbeSession, ProbeTarget};
 
 /// Load, or watching, for one look.
 const STRETCH: Duration = Duration::from_millis(150);
@@ -41,13 +42,14 @@ impl Bench<'_> {
             let _panicked = watching.join();
             done
         })?;
-        match self.listen(&attachment.found.services)? {
+        match self.listen(&mut attachment)? {
             Ok(spoken) => attachment.believe(&spoken),
             Err(reason) => self.laboratory.run.record.notes.push(format!(
                 "what is spoken on its connections was told by processes and ports, not by the \
                  bytes: {reason}"
             )),
         }
+        attachment.settle();
         progress.done(&crate::observe::in_words(&attachment.found));
         let services = attachment.services();
         let records = services.iter().map(crate::services::RunningService::record);
@@ -81,23 +83,10 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// What is spoken to each of these servers; an error says why it cannot be told.
-    fn listen(&mut self, services: &[FoundService]) -> Result<Result<Spoken, String>, Failure> {
-        let mut ports: Vec<u16> = services.iter().map(|service| service.address.port()).collect();
-        ports.sort_unstable();
-        ports.dedup();
-        if ports.is_empty() {
-            return Ok(Ok(Spoken::new()));
-        }
-        // The role is not known yet; the probe records the port whatever it says.
-        let target =
-            |&port: &u16| ProbeTarget { role: Role::Load, pids: Vec::new(), port: Port(port) };
-        let targets: Vec<ProbeTarget> = ports.iter().map(target).collect();
+    /// What is spoken to its servers and to itself; an error says why it cannot be told.
+    fn listen(&mut self, attached: &mut Attachment) -> Result<Result<Spoken, String>, Failure> {
         let out = self.laboratory.scratch.join("acquaint");
-        let program = self.laboratory.probes.program("wire");
-        let cores = &self.laboratory.pinning.load;
-        let started = ProbeSession::start("wire", &program, &out, &targets, &[], true, cores);
-        let session = match started {
+        let session = match self.listener(attached, &out)? {
             Ok(session) => session,
             Err(error) => return Ok(Err(error.to_string())),
         };
@@ -105,11 +94,73 @@ impl Bench<'_> {
         if let Err(error) = session.stop() {
             return Ok(Err(error.to_string()));
         }
-        let mut recognition = Recognition::new(&ports);
-        if let Err(error) = capture::packets_of(&out, &mut recognition) {
-            return Ok(Err(error.to_string()));
+        let mut recognition = Recognition::new(&ports(attached));
+        let read = capture::packets_of(&out, &mut recognition).and(capture::manifest(&out));
+        match read {
+            Ok(manifest) => attached.believe_sockets(&manifest.targets),
+            Err(error) => return Ok(Err(error.to_string())),
         }
         let heard = recognition.finish().into_iter();
         Ok(Ok(heard.map(|(server, spoken)| (server.port, spoken)).collect()))
     }
+
+    /// The wire probe, with as much before its eyes as it can be given: all interfaces and Unix
+    /// sockets, or less, and why less.
+    fn listener(
+        &mut self,
+        attached: &mut Attachment,
+        out: &Path,
+    ) -> Result<Result<ProbeSession, ProbeError>, Failure> {
+        let mut targets = vec![self.subject_target(0)?];
+        let others = ports(attached).into_iter().filter(|&port| port != attached.port.0);
+        // The role is not known yet; the probe records the port whatever it says.
+        let target = |port: u16| ProbeTarget {
+            role: Role::Load,
+            pids: Vec::new(),
+            port: Port(port),
+            path: None,
+        };
+        targets.extend(others.map(target));
+        let all = attached.found.services.iter();
+        let all = attached.vantage.wanted(&attached.found, attached.foreign, all);
+        let loopback = Vantage::loopback();
+        let tries = [(&all, true), (&all, false), (&loopback, true), (&loopback, false)];
+        let (mut blind, mut refused, mut last) = (None, None, None);
+        for (interfaces, sockets) in tries {
+            let vantage = &mut attached.vantage;
+            vantage.interfaces.clone_from(interfaces);
+            (vantage.blind, vantage.refused) = (blind.clone(), refused.clone());
+            let mut options = vantage.options();
+            if sockets {
+                options.extend(["--sockets", "unix"].map(str::to_owned));
+            }
+            let program = self.laboratory.probes.program("wire");
+            let cores = &self.laboratory.pinning.load;
+            // What a probe that could not start has left is not looked at.
+            let _none = std::fs::remove_dir_all(out);
+            match ProbeSession::start("wire", &program, out, &targets, &options, true, cores) {
+                Ok(session) => return Ok(Ok(session)),
+                Err(error) if sockets => blind = Some(error.reason),
+                Err(error) => {
+                    (blind, refused) = (None, Some(error.reason.clone()));
+                    last = Some(error);
+                }
+            }
+        }
+        // It cannot record at all: then nothing is said of one interface and not of another.
+        attached.vantage.interfaces = all;
+        (attached.vantage.blind, attached.vantage.refused) = (None, None);
+        let at_start = true;
+        let nothing = || ProbeError { probe: "wire".into(), reason: "not tried".into(), at_start };
+        Ok(Err(last.unwrap_or_else(nothing)))
+    }
+}
+
+/// The ports of everything that it talks to, and its own, ascending.
+fn ports(attached: &Attachment) -> Vec<u16> {
+    let servers = attached.found.services.iter().map(|service| service.place.port().0);
+    let mut ports: Vec<u16> = servers.chain([attached.port.0]).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    ports
 }

@@ -37,7 +37,8 @@ impl Attached {
         laboratory: &Laboratory,
         attachment: Attachment<'_>,
     ) -> Result<Self, ProbeError> {
-        let Attachment { probe, folder, targets, options, recording } = attachment;
+        let Attachment { probe, folder, targets, mut options, recording } = attachment;
+        options.extend(laboratory.where_to_look(probe));
         let program = laboratory.probes.program(probe);
         let out = laboratory.run.path().join(&folder);
         let cores = &laboratory.pinning.load;

@@ -268,6 +268,7 @@ impl<'a> Bench<'a> {
             role: service.role,
             pids: service.pid.into_iter().collect(),
             port: service.port,
+            path: service.path.clone(),
         });
         Ok(std::iter::once(subject).chain(services).collect())
     }
@@ -275,7 +276,8 @@ impl<'a> Bench<'a> {
     /// The subject alone.
     pub(super) fn subject_target(&mut self, arm: usize) -> Result<ProbeTarget, Failure> {
         let running = self.arm(arm)?;
-        Ok(ProbeTarget { role: Role::Subject, pids: running.roots.clone(), port: running.port })
+        let (role, pids) = (Role::Subject, running.roots.clone());
+        Ok(ProbeTarget { role, pids, port: running.port, path: None })
     }
 
     fn arm(&mut self, arm: usize) -> Result<&mut RunningSubject, Failure> {

@@ -15,7 +15,8 @@ impl<'a> Bench<'a> {
     /// stopped where they are when it returns.
     pub(super) fn set_up(laboratory: &'a mut Laboratory) -> Result<Self, Failure> {
         let cancel = laboratory.cancel.clone();
-        let driver = Driver::start(laboratory.pinning.load.cores(), cancel.clone())?;
+        let cores = laboratory.pinning.load.cores();
+        let driver = Driver::start_inside(laboratory.sends_from(), cores, cancel.clone())?;
         let mut bench = Self {
             laboratory,
             driver,

@@ -38,8 +38,10 @@ impl Services {
 pub struct RunningService {
     /// Postgres or Redis.
     pub role: Role,
-    /// TCP port.
+    /// TCP port; of one on a Unix socket, the port that stands for it in captures.
     pub port: Port,
+    /// The Unix socket on which the subject speaks to it, where it does.
+    pub path: Option<String>,
     /// The server's first process: the postmaster, for Postgres. `None` for a service given by
     /// URL whose process is not on this machine or cannot be seen.
     pub pid: Option<Pid>,

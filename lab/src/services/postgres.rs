@@ -90,6 +90,7 @@ impl Postgres {
         let url = format!("postgres://{SUBJECT}:{password}@127.0.0.1:{port}/{SUBJECT}");
         let service = RunningService {
             role: Role::Postgres,
+            path: None,
             port: Port(port),
             pid: Some(Pid(server.pid())),
             version,
@@ -117,6 +118,7 @@ impl Postgres {
         let pid = local.then(|| processes::listener_on(port)).flatten();
         let service = RunningService {
             role: Role::Postgres,
+            path: None,
             port: Port(port),
             pid: pid.map(|pid| Pid(pid.as_raw().cast_unsigned())),
             version: server_version(&client).await?,

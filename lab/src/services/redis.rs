@@ -61,6 +61,7 @@ impl Redis {
                     let url = format!("redis://:{password}@127.0.0.1:{port}/");
                     let service = RunningService {
                         role: Role::Redis,
+                        path: None,
                         port: Port(port),
                         pid: Some(Pid(server.pid())),
                         version: version("127.0.0.1", port, None, &password).await?,
@@ -85,6 +86,7 @@ impl Redis {
         let pid = local.then(|| processes::listener_on(place.port)).flatten();
         let service = RunningService {
             role: Role::Redis,
+            path: None,
             port: Port(place.port),
             pid: pid.map(|pid| Pid(pid.as_raw().cast_unsigned())),
             version,

@@ -8,5 +8,6 @@ mod incomplete;
 mod inspect;
 mod observe;
 mod observe_command;
+mod observe_far;
 mod services;
 mod unprivileged;

@@ -90,14 +90,25 @@ impl Site {
             self.command(options).arg("--json").output().expect("assay starts");
         let talk = String::from_utf8_lossy(&stderr);
         assert!(status.success(), "{status}: {talk}");
-        Results(serde_json::from_slice(&stdout).expect("it is JSON"))
+        Results::read(&stdout)
     }
 }
 
-struct Results(Value);
+/// What `--json` says.
+pub(crate) struct Results(Value);
 
 impl Results {
-    fn amount(&self, pass: &str, metric: &str, labels: &[(&str, &str)]) -> f64 {
+    pub(crate) fn read(json: &[u8]) -> Self {
+        Self(serde_json::from_slice(json).expect("it is JSON"))
+    }
+
+    /// Fails unless these words are somewhere in it.
+    pub(crate) fn says(&self, words: &str) {
+        let all = self.0.to_string();
+        assert!(all.contains(words), "{words}: {all}");
+    }
+
+    pub(crate) fn amount(&self, pass: &str, metric: &str, labels: &[(&str, &str)]) -> f64 {
         let wanted: BTreeMap<&str, &str> = labels.iter().copied().collect();
         let costs = self.0["costs"].as_array().expect("costs").iter();
         let found: Vec<&Value> = costs

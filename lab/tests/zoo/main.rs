@@ -75,7 +75,8 @@ fn can_record() -> bool {
 fn visit(server: &Server, program: &Path, mut client: Client, rows: Vec<Row>) -> Visit {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cores = CoreSet::new(usable_cores().expect("cores")).expect("at least one");
-    let target = ProbeTarget { role: Role::Postgres, pids: Vec::new(), port: server.port() };
+    let (role, port) = (Role::Postgres, server.port());
+    let target = ProbeTarget { role, pids: Vec::new(), port, path: None };
     let out = folder.path().join("wire");
     let probe = ProbeSession::start("wire", program, &out, &[target], &[], true, &cores)
         .expect("the probe records");

@@ -1,7 +1,7 @@
 //! Records the packets of the targets' ports.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,8 +16,9 @@ use assay_probes::masking;
 use assay_probes::network_namespace;
 use assay_probes::packet_file::PacketFile;
 use assay_probes::packing;
-use assay_probes::pcapng::{Interface, Statistics};
+use assay_probes::pcapng::Interface;
 use assay_probes::ring::Ring;
+use assay_probes::rings::Rings;
 use assay_probes::session::{self, Probe, Progress, Recorder};
 use assay_probes::sockets::servers::give_ports;
 use assay_probes::sockets::source::{DESCRIPTION, Source};
@@ -36,11 +37,11 @@ struct Args {
     #[command(flatten)]
     session: SessionArgs,
 
-    /// Where the packets pass
+    /// Where the packets pass; may be given again, for servers that are reached in different ways
     #[arg(long, value_name = "NAME", default_value = "lo")]
-    interface: String,
+    interface: Vec<String>,
 
-    /// Look for the interface in the network namespace of this process, such as a container's
+    /// Look for the interfaces in the network namespace of this process, such as a container's
     #[arg(long, value_name = "PID")]
     netns: Option<u32>,
 
@@ -102,20 +103,21 @@ impl Probe for Args {
         }
         give_ports(&mut folder.manifest.targets);
         let targets = folder.manifest.targets.clone();
-        let ring = self.ring(&targets)?;
-        let sockets = self.sockets(&targets, u32::from(ring.is_some()))?;
-        folder.manifest.backend = Some(backend(ring.is_some(), sockets.is_some()).into());
+        let rings = self.rings(&targets)?;
+        let sockets = self.sockets(&targets, rings.len())?;
+        folder.manifest.backend = Some(backend(!rings.is_empty(), sockets.is_some()).into());
         let file = folder.create(FILE)?;
         let copy = file.try_clone().context("cannot keep the capture open")?;
-        let lo = ring.as_ref().map(|_| Interface { name: &self.interface, description: None });
+        let named = self.interface.iter().take(rings.len() as usize);
+        let listed = named.map(|name| Interface { name, description: None });
         let made_up = Interface { name: "sockets", description: Some(DESCRIPTION) };
-        let made_up = sockets.as_ref().map(|_| made_up);
-        let interfaces: Vec<_> = lo.into_iter().chain(made_up).collect();
+        let interfaces: Vec<_> = listed.chain(sockets.as_ref().map(|_| made_up)).collect();
         let subjects = targets.iter().filter(|target| target.role == Role::Subject);
         let ports: Vec<Port> = subjects.filter_map(|target| target.port).collect();
-        let taken = PacketFile::begin(FILE, copy, &interfaces, ports, sockets.is_some())?;
+        let sorted = sockets.is_some() || rings.len() > 1;
+        let taken = PacketFile::begin(FILE, copy, &interfaces, ports, sorted)?;
         let mut wire = Wire {
-            ring: ring.map(|ring| Listening { ring, listening: false, packets: 0 }),
+            rings,
             sockets,
             taken,
             file,
@@ -136,17 +138,21 @@ impl Args {
         self.sockets.or(paths.then_some(Sockets::Unix))
     }
 
-    /// The ring for the targets' ports; none where sockets are all that is asked for.
-    fn ring(&self, targets: &[Target]) -> Result<Option<Ring>> {
+    /// The rings for the targets' ports; none where sockets are all that is asked for.
+    fn rings(&self, targets: &[Target]) -> Result<Rings> {
         let wants = self.wants(targets);
         let on_network = targets.iter().filter(|target| target.path.is_none());
         let ports: Vec<Port> = on_network.filter_map(|target| target.port).collect();
         if wants == Some(Sockets::All) || (wants.is_some() && ports.is_empty()) {
-            return Ok(None);
+            return Ok(Rings::default());
         }
         ensure!(!ports.is_empty(), "no port to watch: give --target ROLE:port=N");
-        let open = || Ring::open(&self.interface, &filter::tcp_ports(&ports), self.ring);
-        network_namespace::inside(self.netns.map(Pid), open).map(Some)
+        let filter = filter::tcp_ports(&ports);
+        let open = || {
+            let names = self.interface.iter();
+            names.map(|name| Ring::open(name, &filter, self.ring)).collect::<Result<Vec<_>>>()
+        };
+        network_namespace::inside(self.netns.map(Pid), open).map(Rings::new)
     }
 
     fn sockets(&self, targets: &[Target], interface: u32) -> Result<Option<Source>> {
@@ -177,9 +183,9 @@ fn pin(cpu: usize) -> Result<()> {
         .with_context(|| format!("cannot run on CPU {cpu}; is it there?"))
 }
 
-/// Moves packets from the ring and from sockets to the file.
+/// Moves packets from the rings and from sockets to the file.
 struct Wire {
-    ring: Option<Listening>,
+    rings: Rings,
     sockets: Option<Source>,
     taken: PacketFile,
     file: File,
@@ -188,42 +194,11 @@ struct Wire {
     keep_payload: bool,
 }
 
-/// The ring, which is the first interface of the file.
-struct Listening {
-    ring: Ring,
-    listening: bool,
-    packets: u64,
-}
-
-impl Listening {
-    fn read(&mut self, taken: &mut PacketFile) -> Result<()> {
-        let packets = &mut self.packets;
-        self.ring.read(&mut |packet| {
-            *packets += 1;
-            taken.captured(0, &packet)
-        })
-    }
-
-    /// Stops listening and takes the rest.
-    fn pause(&mut self, taken: &mut PacketFile) -> Result<()> {
-        if std::mem::take(&mut self.listening) {
-            self.ring.close()?;
-        }
-        let packets = &mut self.packets;
-        self.ring.drain(&mut |packet| {
-            *packets += 1;
-            taken.captured(0, &packet)
-        })
-    }
-}
-
 impl Wire {
     /// Stops recording, takes the rest, and writes the counters as they stand.
     fn pause(&mut self) -> Result<()> {
         let taken = &mut self.taken;
-        if let Some(ring) = &mut self.ring {
-            ring.pause(taken)?;
-        }
+        self.rings.pause(taken)?;
         if let Some(sockets) = &mut self.sockets {
             sockets.detach();
             if let Some(sorter) = &mut taken.sorter {
@@ -231,11 +206,9 @@ impl Wire {
             }
         }
         taken.settle()?;
-        if let Some(ring) = &mut self.ring {
-            taken.statistics(0, ring.ring.statistics()?)?;
-        }
+        self.rings.write_statistics(taken)?;
         if let Some(sockets) = &self.sockets {
-            taken.statistics(u32::from(self.ring.is_some()), sockets.statistics()?)?;
+            taken.statistics(self.rings.len(), sockets.statistics()?)?;
         }
         Ok(())
     }
@@ -274,11 +247,7 @@ impl Recorder for Wire {
         if let Some(sockets) = &mut self.sockets {
             sockets.attach()?;
         }
-        if let Some(ring) = &mut self.ring {
-            ring.ring.listen()?;
-            ring.listening = true;
-        }
-        Ok(())
+        self.rings.listen()
     }
 
     fn off(&mut self) -> Result<()> {
@@ -290,36 +259,30 @@ impl Recorder for Wire {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.ring.as_ref().map(|ring| ring.ring.as_fd())
+        self.rings.descriptor()
     }
 
     fn readable(&mut self) -> Result<Progress> {
-        if let Some(ring) = &mut self.ring {
-            ring.read(&mut self.taken)?;
-            self.taken.flush()?;
-        }
+        self.rings.read(&mut self.taken)?;
+        self.taken.flush()?;
         Ok(self.progress())
     }
 
     fn interval(&self) -> Option<Duration> {
-        self.sockets.as_ref().map(|_| LOOK)
+        (self.sockets.is_some() || self.rings.len() > 1).then_some(LOOK)
     }
 
     fn tick(&mut self) -> Result<Progress> {
         if let (Some(sockets), Some(sorter)) = (&mut self.sockets, &mut self.taken.sorter) {
             sockets.read(sorter)?;
-            self.taken.flush()?;
         }
-        Ok(self.progress())
+        self.readable()
     }
 
     fn stop(&mut self, folder: &mut CaptureFolder) -> Result<()> {
         let paused = self.pause();
-        let counts = match &mut self.ring {
-            Some(ring) => ring.ring.statistics()?,
-            None => Statistics::default(),
-        };
-        let from_ring = self.ring.as_ref().map_or(0, |ring| ring.packets);
+        let counts = self.rings.statistics()?;
+        let from_ring = self.rings.packets();
         let told = match &mut self.sockets {
             // Before masking, which must know what is spoken on the ports that were found.
             Some(sockets) => sockets.tell(&mut folder.manifest),
