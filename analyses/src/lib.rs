@@ -29,6 +29,7 @@ pub mod holm;
 pub mod observer;
 pub mod phases;
 pub mod ping_price;
+pub mod regression;
 pub mod spread;
 
 pub mod attribute;

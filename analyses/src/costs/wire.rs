@@ -16,6 +16,7 @@ mod properties;
 mod protocols;
 mod recognition;
 mod request;
+mod routes;
 mod serial;
 mod statements;
 #[cfg(test)]
@@ -23,10 +24,11 @@ mod tests;
 
 pub use counts::{Count, Counts};
 pub use details::{Details, conclusions, details};
-pub use fold::{WireFold, WirePorts};
+pub use fold::{Taken, WireFold, WirePorts};
 pub use integrity::{Integrity, Protocol};
 pub use loaded::WireOutcome;
 pub use recognition::{Recognition, Spoken};
 pub use request::{RequestRecord, RequestTrip};
+pub use routes::{RouteCost, RouteTrips};
 pub use serial::{Distribution, SerialOutcome};
 pub use statements::{StatementCost, StatementId, Statements, TextId};

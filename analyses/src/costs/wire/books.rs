@@ -8,6 +8,7 @@ use assay_captures::units::{Moment, Span};
 use super::counts::{Count, Counts};
 use super::details::Details;
 use super::integrity::{Faults, Protocol};
+use super::routes::Routes;
 use super::statements::{StatementId, Tally};
 use crate::attribute::{Ledger, Owner, Windows};
 use crate::metric::Metric;
@@ -25,6 +26,8 @@ pub(super) struct Books {
     runs: HashMap<Connection, (StatementId, u64)>,
     /// Trips and responses by window, where single requests are told apart.
     pub(super) slots: Option<Vec<SlotTrace>>,
+    /// Responses and trips by route, where they are told apart.
+    pub(super) routes: Option<Routes>,
 }
 
 /// What was seen in one slot.
@@ -47,6 +50,7 @@ impl Books {
             details: Details::default(),
             runs: HashMap::new(),
             slots: keeps_trips.then(|| vec![SlotTrace::default(); spans.len()]),
+            routes: None,
         }
     }
 
@@ -133,6 +137,11 @@ impl Books {
             (Service::Redis, true) => {}
             (Service::Redis, false) => counts.add(Count::RedisFlights, 1),
         });
+        if let (Some(routes), Service::Postgres, false) =
+            (&mut self.routes, trip.service, trip.set_up)
+        {
+            routes.trip(trip.start);
+        }
         self.run(&trip);
         if let Some(slot) = self.slot(trip.start) {
             slot.trips.push(trip);
@@ -158,6 +167,17 @@ impl Books {
     /// A connection is over.
     pub(super) fn closed(&mut self, connection: Connection) {
         self.runs.remove(&connection);
+        if let Some(routes) = &mut self.routes {
+            routes.closed(connection);
+        }
+    }
+
+    /// What the only window holds, which begins anew.
+    pub(super) fn take(&mut self) -> (Counts, Vec<Tally>, Faults) {
+        let counts = self.ledger.window(0).copied().unwrap_or_default();
+        self.ledger = Ledger::new(1);
+        self.details = Details::default();
+        (counts, std::mem::take(&mut self.tallies), std::mem::take(&mut self.faults))
     }
 
     pub(super) fn redis(&mut self, connection: Connection, fact: redis::Fact) {

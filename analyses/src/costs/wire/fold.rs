@@ -8,15 +8,16 @@ use assay_captures::parsed::{Problem, Sink};
 use assay_captures::pcap::Record;
 use assay_captures::request_log::Slot;
 use assay_captures::tcp::{Connection, Event, EventSink, Streams};
-use assay_captures::units::Span;
+use assay_captures::units::{Moment, Span};
 
-use super::Count;
 use super::books::Books;
+use super::counts::{Count, Counts};
 use super::integrity::{Integrity, Protocol};
 use super::loaded::{WireOutcome, loaded};
 use super::protocols::Talk;
+use super::routes::{RouteCost, Routes};
 use super::serial::{SerialOutcome, serial};
-use super::statements::Statements;
+use super::statements::{StatementCost, Statements};
 use crate::attribute::Owner;
 use crate::cost::Origin;
 use crate::window::Window;
@@ -74,6 +75,21 @@ pub struct WireFold {
     problems: Vec<String>,
     foreign: bool,
     last: Option<usize>,
+    /// Drops that were told already.
+    told: u64,
+}
+
+/// What a rolling fold has counted since the last time.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// Totals.
+    pub counts: Counts,
+    /// Statements, the most frequent first; per response where there were any.
+    pub statements: Vec<StatementCost>,
+    /// Whether it is whole. Drops are those since the last time.
+    pub integrity: Integrity,
+    /// What was asked for, the most frequent first.
+    pub routes: Vec<RouteCost>,
 }
 
 /// All connections, and the books.
@@ -112,6 +128,38 @@ impl WireFold {
         Self::with(&spans, Vec::new(), slots.to_vec(), ports)
     }
 
+    /// Counts what passes for as long as one likes; [`take`](Self::take) says what came since the
+    /// last time. What is kept is bounded by open connections and distinct statements.
+    #[must_use]
+    pub fn rolling(ports: WirePorts) -> Self {
+        let span = Span { start: Moment(0), end: Moment(u64::MAX) };
+        let mut fold = Self::new(&[Window { span, requests: 0 }], ports);
+        fold.conversations.books.routes = Some(Routes::default());
+        fold
+    }
+
+    /// What was counted since the last time.
+    pub fn take(&mut self) -> Taken {
+        let (counts, tallies, faults) = self.conversations.books.take();
+        let drops = self.drops.values().sum::<u64>() + self.drops_between;
+        let responses = counts.get(Count::HttpResponses);
+        let integrity = Integrity {
+            drops: drops - std::mem::replace(&mut self.told, drops),
+            faults: faults.by_kind(),
+            problems: std::mem::take(&mut self.problems),
+            responses,
+            ..Integrity::default()
+        };
+        let divisor = (responses > 0).then_some(responses);
+        let routes = self.conversations.books.routes.as_mut().map(Routes::take);
+        Taken {
+            counts,
+            statements: self.conversations.statements.costs(&tallies, divisor),
+            integrity,
+            routes: routes.unwrap_or_default(),
+        }
+    }
+
     fn with(spans: &[Span], windows: Vec<Window>, slots: Vec<Slot>, ports: WirePorts) -> Self {
         Self {
             streams: Streams::new(&ports.all()),
@@ -129,6 +177,7 @@ impl WireFold {
             problems: Vec::new(),
             foreign: false,
             last: None,
+            told: 0,
         }
     }
 

@@ -190,9 +190,10 @@ impl Talk {
         let connection = self.connection;
         match &mut self.spoken {
             Spoken::Unknown { .. } | Spoken::Ignored => {}
-            Spoken::Http(decoder) => decoder.close(moment, &mut |message| {
-                http_message(&message, connection, books);
-            }),
+            Spoken::Http(decoder) => {
+                decoder.close(moment, &mut |message| http_message(&message, connection, books));
+                books.closed(connection);
+            }
             Spoken::Postgres(both) => {
                 both.1.close(moment, &mut Entries { books, connection });
                 books.closed(connection);
@@ -243,8 +244,18 @@ fn is_tls(bytes: &[u8]) -> bool {
 fn http_message(message: &http::Message<'_>, connection: Connection, books: &mut Books) {
     let moment = message.moment;
     let fault = match message.said {
-        http::Said::Request { .. } => return books.request(moment),
-        http::Said::ResponseEnd => return books.response(moment),
+        http::Said::Request { method, target } => {
+            if let Some(routes) = &mut books.routes {
+                routes.request(connection, method, target);
+            }
+            return books.request(moment);
+        }
+        http::Said::ResponseEnd => {
+            if let Some(routes) = &mut books.routes {
+                routes.response(connection, moment);
+            }
+            return books.response(moment);
+        }
         http::Said::RequestEnd => return,
         http::Said::Response { status } => {
             let status = status.to_string();
