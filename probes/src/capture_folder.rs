@@ -5,17 +5,23 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use assay_captures::manifest::{Manifest, Status};
 use assay_captures::run_dir;
 use assay_captures::version::FormatVersion;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 
 use crate::cli::{Description, SessionArgs};
 use crate::clock;
 
 /// Room kept for the last manifest, so that a full disk can still be told of.
 const RESERVED: i64 = 64 * 1024;
+/// How long a pipe waits for somebody to read it.
+const READER_MAX: Duration = Duration::from_secs(5);
 
 /// A folder, 0700, that a probe writes its capture to.
 pub struct CaptureFolder {
@@ -63,6 +69,31 @@ impl CaptureFolder {
     pub fn create(&mut self, name: &str) -> Result<File> {
         let file = create(&self.path.join(name))?;
         self.list(name);
+        Ok(file)
+    }
+
+    /// Makes a pipe, 0600, lists it, and waits for somebody to read it.
+    pub fn pipe(&mut self, name: &str) -> Result<File> {
+        let path = self.path.join(name);
+        mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR)
+            .with_context(|| format!("cannot make the pipe {}", path.display()))?;
+        self.list(name);
+        let until = Instant::now() + READER_MAX;
+        // Without a reader, opening for writing alone is refused; waiting for one in `open` would
+        // hold off every signal.
+        let file = loop {
+            let mut options = File::options();
+            match options.write(true).custom_flags(libc::O_NONBLOCK).open(&path) {
+                Ok(file) => break file,
+                Err(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+                Err(error) => {
+                    let what = format!("nobody reads the pipe {}", path.display());
+                    return Err(anyhow::Error::from(error).context(what));
+                }
+            }
+        };
+        // From here on a full pipe is waited for; a reader that goes away is an error.
+        fcntl(&file, FcntlArg::F_SETFL(OFlag::empty())).context("cannot set up a pipe")?;
         Ok(file)
     }
 

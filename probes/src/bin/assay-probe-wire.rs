@@ -69,6 +69,11 @@ struct Args {
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
 
+    /// Make the file a pipe: whoever reads it gets every packet as it is, and nothing is kept. `mark`
+    /// then writes what is there, with the counters of each interface
+    #[arg(long, conflicts_with_all = ["max_bytes", "keep_payload"])]
+    stream: bool,
+
     /// Do not mask the payload when the file is closed: it then holds what users sent
     #[arg(long)]
     keep_payload: bool,
@@ -106,7 +111,7 @@ impl Probe for Args {
         let rings = self.rings(&targets)?;
         let sockets = self.sockets(&targets, rings.len())?;
         folder.manifest.backend = Some(backend(!rings.is_empty(), sockets.is_some()).into());
-        let file = folder.create(FILE)?;
+        let file = if self.stream { folder.pipe(FILE)? } else { folder.create(FILE)? };
         let copy = file.try_clone().context("cannot keep the capture open")?;
         let named = self.interface.iter().take(rings.len() as usize);
         let listed = named.map(|name| Interface { name, description: None });
@@ -124,6 +129,7 @@ impl Probe for Args {
             max_requests: self.max_requests.unwrap_or(u64::MAX),
             max_bytes: self.max_bytes.unwrap_or(u64::MAX),
             keep_payload: self.keep_payload,
+            stream: self.stream,
         };
         if recording {
             wire.on()?;
@@ -192,6 +198,7 @@ struct Wire {
     max_requests: u64,
     max_bytes: u64,
     keep_payload: bool,
+    stream: bool,
 }
 
 impl Wire {
@@ -206,11 +213,7 @@ impl Wire {
             }
         }
         taken.settle()?;
-        self.rings.write_statistics(taken)?;
-        if let Some(sockets) = &self.sockets {
-            taken.statistics(self.rings.len(), sockets.statistics()?)?;
-        }
-        Ok(())
+        self.write_statistics()
     }
 
     fn progress(&self) -> Progress {
@@ -221,7 +224,27 @@ impl Wire {
 }
 
 impl Wire {
+    /// Hands over what is there now, and the counters behind it.
+    fn hand_over(&mut self) -> Result<()> {
+        self.tick()?;
+        self.write_statistics()?;
+        self.taken.flush()
+    }
+
+    fn write_statistics(&mut self) -> Result<()> {
+        self.rings.write_statistics(&mut self.taken)?;
+        if let Some(sockets) = &self.sockets {
+            self.taken.statistics(self.rings.len(), sockets.statistics()?)?;
+        }
+        Ok(())
+    }
+
     fn mask(&mut self, folder: &mut CaptureFolder) -> Result<()> {
+        if self.stream {
+            folder.unlist(FILE);
+            folder.manifest.notes.push("packets went to a reader, and were not kept".into());
+            return Ok(());
+        }
         if self.keep_payload {
             let note = "the payload is not masked, as was asked for: it holds what users sent";
             folder.manifest.notes.push(note.into());
@@ -255,7 +278,7 @@ impl Recorder for Wire {
     }
 
     fn mark(&mut self) -> Result<()> {
-        Ok(())
+        if self.stream { self.hand_over() } else { Ok(()) }
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -306,8 +329,10 @@ impl Recorder for Wire {
         paused?;
         told?;
         masked?;
-        // A capture that finds no room for this stays as it is, which is as good.
-        let _best_effort = packing::pack(folder, FILE, PACKED);
+        if !self.stream {
+            // A capture that finds no room for this stays as it is, which is as good.
+            let _best_effort = packing::pack(folder, FILE, PACKED);
+        }
         ensure!(
             counts.received - counts.dropped == from_ring,
             "the kernel counted {} packets and {} drops, but {from_ring} came out of the ring",
