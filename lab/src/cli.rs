@@ -126,6 +126,11 @@ pub struct ObserveArgs {
     /// Send nothing: watch what others send
     #[arg(long)]
     pub foreign_load: bool,
+    /// Show what it costs right now, once a second, until q or Ctrl-C; in a pipe a line each second
+    ///
+    /// Without --url, of what others send. Nothing is kept.
+    #[arg(long, conflicts_with_all = ["serial", "pass", "out", "json", "budget", "command"])]
+    pub follow: bool,
     /// Connections that requests are sent over, each as soon as it has its answer
     #[arg(long, value_name = "N", default_value_t = 10,
         value_parser = clap::value_parser!(u32).range(1..=10_000))]

@@ -13,6 +13,7 @@ pub mod exit;
 pub mod experiment;
 pub mod guardian;
 pub mod inspect;
+pub mod keys;
 pub mod load;
 pub mod machine;
 pub mod observe;

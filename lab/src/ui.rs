@@ -66,6 +66,49 @@ impl Ui {
         });
     }
 
+    /// Whether results go to a terminal, where a picture can be drawn over the one before.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
+    /// Draws a picture over the one before, which had `before` lines; how many lines it has. What
+    /// the terminal has no room for is left out. Lines must fit its columns.
+    pub fn draw(&self, picture: &str, before: usize) -> usize {
+        let size = terminal_size::terminal_size_of(io::stdout());
+        let room = size.map_or(24, |(_, terminal_size::Height(rows))| usize::from(rows));
+        let lines: Vec<&str> = picture.lines().take(room.saturating_sub(1)).collect();
+        let mut text = String::from("\r\u{1b}[?25l");
+        if before > 0 {
+            let _never = write!(text, "\u{1b}[{before}A");
+        }
+        for (at, line) in lines.iter().enumerate() {
+            // The first line is the title.
+            let _never = match at == 0 && self.colour {
+                true => write!(text, "\u{1b}[1m{line}\u{1b}[0m\u{1b}[K\r\n"),
+                false => write!(text, "{line}\u{1b}[K\r\n"),
+            };
+        }
+        text.push_str("\u{1b}[J");
+        self.result_as_it_is(&text);
+        lines.len()
+    }
+
+    /// Shows the cursor again.
+    pub fn show_cursor(&self) {
+        if self.draws() {
+            self.result_as_it_is("\u{1b}[?25h");
+        }
+    }
+
+    fn result_as_it_is(&self, text: &str) {
+        self.bars.suspend(|| {
+            let mut out = io::stdout().lock();
+            let _gone = out.write_all(text.as_bytes());
+            let _gone = out.flush();
+        });
+    }
+
     /// Says something to the person who waits.
     pub fn say(&self, text: &str) {
         let text = printable(text);

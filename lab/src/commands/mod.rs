@@ -8,6 +8,7 @@ mod doctor;
 mod inspect;
 mod observe;
 mod observe_command;
+mod observe_follow;
 mod report;
 mod run;
 mod runs;

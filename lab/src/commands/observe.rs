@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use super::blame;
 use super::observe_command::observe_command;
+use super::observe_follow::observe_follow;
 use super::run::{Prepared, conclude, record, start};
 use crate::cli::{Format, ObserveArgs};
 use crate::exit::Exit;
@@ -18,6 +19,9 @@ pub fn observe(ui: &Ui, args: &ObserveArgs) -> Result<Exit> {
         return observe_command(ui, args);
     }
     let options = Options::read(args)?;
+    if args.follow {
+        return observe_follow(ui, &options);
+    }
     let attachment = observe::look_for(&options)?;
     ui.say(&in_words(&attachment.found));
     guardian::guarded(ui, |worker| {

@@ -80,13 +80,13 @@ impl Options {
                 return Err(WrongUsage(what.to_owned()));
             }
         };
-        match (targets.is_empty(), args.foreign_load) {
+        match (targets.is_empty(), args.foreign_load || args.follow) {
             (true, false) => {
                 let what = "say what to send: --url URL, or --foreign-load to watch what others \
                             send";
                 return Err(WrongUsage(what.to_owned()));
             }
-            (false, true) => {
+            (false, true) if args.foreign_load => {
                 let what = "--foreign-load sends nothing: leave --url away";
                 return Err(WrongUsage(what.to_owned()));
             }

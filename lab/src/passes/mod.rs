@@ -12,6 +12,7 @@ mod bench;
 pub mod estimate;
 mod failure;
 mod fair;
+mod follow;
 mod foreign;
 mod loaded;
 mod log;
@@ -21,6 +22,8 @@ mod usage;
 
 use assay_captures::manifest::Status;
 use assay_captures::run_record::Pass;
+
+pub use follow::{Onlooker, follow};
 
 use attached::Troubles;
 use bench::Bench;

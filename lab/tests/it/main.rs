@@ -9,5 +9,6 @@ mod inspect;
 mod observe;
 mod observe_command;
 mod observe_far;
+mod observe_follow;
 mod services;
 mod unprivileged;

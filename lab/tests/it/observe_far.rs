@@ -48,7 +48,7 @@ while True:
         threading.Thread(target=pass_on, args=pair, daemon=True).start()
 "#;
 
-fn cannot_be_run() -> bool {
+pub(crate) fn cannot_be_run() -> bool {
     let has_ip = || Command::new("ip").arg("-V").output().is_ok_and(|done| done.status.success());
     !services_are_installed() || !nix::unistd::geteuid().is_root() || !has_ip()
 }
@@ -88,7 +88,7 @@ impl Drop for Far {
 }
 
 /// A process that ends with its owner, and with the test.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Running {
     fn start(command: &mut Command) -> Self {
@@ -108,14 +108,14 @@ impl Drop for Running {
 }
 
 /// A Postgres, and the service of `tests/experiments/clients` wherever it is wanted.
-struct Site {
-    postgres: Postgres,
+pub(crate) struct Site {
+    pub(crate) postgres: Postgres,
     folder: TempDir,
     _runtime: Runtime,
 }
 
 impl Site {
-    fn open() -> Self {
+    pub(crate) fn open() -> Self {
         let folder = TempDir::with_prefix("far-").expect("a folder");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
         fs::set_permissions(folder.path(), mode).expect("ours");
@@ -155,7 +155,7 @@ impl Site {
     }
 
     /// Starts the service, and waits until it listens.
-    fn service(&self, url: &str) -> (Running, String) {
+    pub(crate) fn service(&self, url: &str) -> (Running, String) {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         let bind = free.local_addr().expect("bound").to_string();
         drop(free);
