@@ -69,8 +69,9 @@ struct Args {
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
 
-    /// Make the file a pipe: whoever reads it gets every packet as it is, and nothing is kept. `mark`
-    /// then writes what is there, with the counters of each interface
+    /// Make the file a pipe: whoever reads it gets every packet as it is, and nothing is kept
+    ///
+    /// `mark` then writes what is there, and the counters of each interface behind it.
     #[arg(long, conflicts_with_all = ["max_bytes", "keep_payload"])]
     stream: bool,
 
