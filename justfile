@@ -38,6 +38,11 @@ deny:
     command -v cargo-deny >/dev/null || cargo install --quiet --locked cargo-deny
     cargo deny --locked check licenses bans sources
 
+# Time each decoder beside copying the same bytes; `just bench strace` times one
+bench *args:
+    cargo bench --locked --quiet -p assay-captures -- {{ args }}
+    @python3 captures/benches/side_by_side.py target/criterion
+
 # Race `assay inspect` against what one would use instead, on files of a gigabyte made on the spot
 race *args:
     cargo build --release --locked -p assay

@@ -56,8 +56,11 @@ def run(*command, **options):
     return done.stdout
 
 
-def postgres(folder, record, seconds):
-    """Records what pgbench and a private Postgres say to each other."""
+def postgres(folder, record, transactions):
+    """Records what pgbench and a private Postgres say to each other.
+
+    `transactions` is how many each of 8 clients makes of the longest kind, in each mode.
+    """
     bins = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))[-1]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -84,8 +87,10 @@ def postgres(folder, record, seconds):
             )
             time.sleep(1)
             for mode in ("simple", "extended", "prepared"):
-                for script in (["-S"], [], ["-f", page]):
-                    length = ["-n", "-c", "8", "-T", str(seconds), "-M", mode]
+                # About as many bytes of each; a clock would give most to what is fastest.
+                for script, times in ((["-S"], 20), ([], 4), (["-f", page], 1)):
+                    count = str(times * transactions)
+                    length = ["-n", "-c", "8", "-t", count, "-M", mode]
                     run(bins / "pgbench", *at, *length, *script, "postgres")
             # Blocks of packets reach tcpdump up to a second late.
             time.sleep(1.5)
@@ -99,13 +104,10 @@ def postgres(folder, record, seconds):
 
 
 def repeat_packets(base, long, size, port):
-    """Writes the capture again and again, later each time and from other client addresses.
-
-    Of a capture that is longer than the size, only its beginning.
-    """
+    """Writes the capture again and again, later each time and from other client addresses."""
     data = pathlib.Path(base).read_bytes()
     records, at = [], 24
-    while at + 16 <= min(len(data), size):
+    while at + 16 <= len(data):
         seconds, _, captured = struct.unpack_from("<III", data, at)
         source = struct.unpack_from(">H", data, at + 50)[0]
         # The last but one byte of the address that is not the server's.

@@ -146,16 +146,16 @@ def race(name, path, units, unit, rival, gate, check, note="", sliced=None, word
 def pgsql():
     need("tcpdump", "tcpdump")
     need("tshark", "tshark")
-    size, part = int(1000 * MB * options.scale), int(100 * MB * options.scale)
+    size = int(1000 * MB * options.scale)
     base, port = inputs_dir / "base.pcap", inputs_dir / "base.port"
     if not base.exists():
         print("recording pgbench", file=sys.stderr)
-        port.write_text(str(inputs.postgres(inputs_dir, base, options.seconds)))
+        port.write_text(str(inputs.postgres(inputs_dir, base, options.transactions)))
     number = int(port.read_text())
     path = inputs_dir / "pgsql.pcap"
     packets = inputs.repeat_packets(base, path, size, number)
-    piece = inputs_dir / "piece.pcap"
-    inputs.repeat_packets(base, piece, part, number)
+    # All that was recorded, once: every kind of traffic is in it.
+    piece = base
     command = ["tshark", "-r", piece, "-d", f"tcp.port=={number},pgsql", "-Y", "pgsql", "-T",
                "fields", "-e", "pgsql.type"]
     rival = Run("tshark", command, piece.stat().st_size)
@@ -285,7 +285,7 @@ def main():
     words.add_argument("--only", choices=RACES, action="append")
     words.add_argument("--scale", type=float, default=1.0)
     words.add_argument("--rounds", type=int, default=3)
-    words.add_argument("--seconds", type=int, default=4, help="of each of nine runs of pgbench")
+    words.add_argument("--transactions", type=int, default=100, help="of each client of pgbench")
     words.add_argument("--assay", default=ROOT / "target/release/assay")
     words.add_argument("--inputs", default=ROOT / "target/race", type=pathlib.Path)
     words.add_argument("--record", action="store_true")
