@@ -25,6 +25,8 @@ have valgrind || need valgrind
 have chromium || need chromium
 # Gives a probe's file the rights that it needs, for users who are not root.
 have setcap || [ -x /usr/sbin/setcap ] || need libcap2-bin
+# The pooler that end-to-end tests put between a service and its Postgres.
+have pgbouncer || [ -x /usr/sbin/pgbouncer ] || need pgbouncer
 # Clients of the end-to-end tests.
 system_python() { /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
 system_python asyncpg || need python3-asyncpg

@@ -25,6 +25,8 @@ pub enum Role {
     Subject,
     /// The Postgres server: the postmaster and its backends.
     Postgres,
+    /// A pooler that answers the service as Postgres, and passes on to the real one.
+    Pooler,
     /// The Redis server.
     Redis,
     /// The load driver.
@@ -38,6 +40,7 @@ impl Role {
         match self {
             Self::Subject => "subject",
             Self::Postgres => "postgres",
+            Self::Pooler => "pooler",
             Self::Redis => "redis",
             Self::Load => "load",
         }
@@ -46,7 +49,7 @@ impl Role {
     /// The role with this word.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Subject, Self::Postgres, Self::Redis, Self::Load]
+        [Self::Subject, Self::Postgres, Self::Pooler, Self::Redis, Self::Load]
             .into_iter()
             .find(|role| role.word() == word)
     }

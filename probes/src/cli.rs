@@ -15,7 +15,7 @@ pub struct SessionArgs {
     pub out: Option<PathBuf>,
 
     /// Who is watched: `ROLE:pid=N[,pid=N][,port=N][,path=P]`, ROLE one of subject, postgres,
-    /// redis, load
+    /// pooler, redis, load
     ///
     /// A pid stands for the process and all its descendants, now and later. A path is that of the
     /// Unix socket that it listens on; the port then stands for it in the capture.
@@ -85,7 +85,7 @@ fn target(text: &str) -> Result<Target> {
         bail!("expected ROLE:pid=N[,port=N], such as subject:pid=123,port=8080");
     };
     let Some(role) = Role::from_word(word) else {
-        bail!("unknown role `{word}`: use subject, postgres, redis or load");
+        bail!("unknown role `{word}`: use subject, postgres, pooler, redis or load");
     };
     let mut target = Target { role, pids: Vec::new(), port: None, path: None };
     for field in fields.split(',') {

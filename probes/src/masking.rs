@@ -67,7 +67,7 @@ pub fn mask(file: &File, targets: &[Target], expected: u64) -> Result<Masked> {
 fn spoken(role: Role) -> Protocol {
     match role {
         Role::Subject => Protocol::Http,
-        Role::Postgres => Protocol::Postgres,
+        Role::Postgres | Role::Pooler => Protocol::Postgres,
         Role::Redis => Protocol::Redis,
         Role::Load => Protocol::Unknown,
     }

@@ -404,7 +404,9 @@ impl Session {
         let contents = Contents::of(class);
         let set_up = self.setting_up && class == Class::Setting;
         let reason = if set_up { None } else { contents.reason() };
-        if !std::mem::take(&mut self.suspended) {
+        // What is left of a portal goes on only where it is executed again.
+        let goes_on = matches!(self.queue.front(), Some(Step::Execute { .. }));
+        if !(std::mem::take(&mut self.suspended) && goes_on) {
             sink.fact(Fact::Execution { moment, statement, reason });
         }
         if let Some(flight) = &mut self.flight

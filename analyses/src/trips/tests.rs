@@ -378,6 +378,17 @@ fn a_portal_fetched_in_parts_is_one_execution() {
 }
 
 #[test]
+fn a_simple_query_after_a_portal_that_was_left_is_an_execution_of_its_own() {
+    check(
+        "F: P(select a) B E S
+         B: 1 2 D s Z
+         F: Q(select b)
+         B: T D C Z",
+        "user user | ready 2 ran 2 suspended",
+    );
+}
+
+#[test]
 fn a_portal_whose_rest_nobody_wants_is_one_execution_too() {
     check(
         "F: P(select a) B E S

@@ -42,9 +42,10 @@ pub(super) fn read(sheet: &mut Sheet, cell: &Cell<'_>) {
     if let Some(reason) = recorded.spoiled().or_else(|| uncounted(&recorded)) {
         return sheet.not_measured(&origin, &METRICS, &reason);
     }
-    let outcome = match cell.first().load {
-        Load::Serial { .. } => serial(sheet, &origin, &recorded, &manifest),
-        _ => loaded(sheet, &origin, &recorded, &manifest),
+    let is_serial = matches!(cell.first().load, Load::Serial { .. });
+    let outcome = match is_serial {
+        true => serial(sheet, &origin, &recorded, &manifest),
+        false => loaded(sheet, &origin, &recorded, ports(&manifest.targets)),
     };
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -55,6 +56,12 @@ pub(super) fn read(sheet: &mut Sheet, cell: &Cell<'_>) {
         .statements
         .extend(outcome.statements.iter().filter_map(|statement| used(&origin, statement)));
     sheet.costs.extend(outcome.costs);
+    if let Some(ports) = ports_behind(&manifest.targets)
+        && let Ok(behind) = loaded(sheet, &origin, &recorded, ports)
+    {
+        let costs = behind.costs.into_iter().map(|cost| cost.with("leg", "server"));
+        sheet.costs.extend(costs);
+    }
 }
 
 /// Why nothing can be divided, where others sent the requests.
@@ -71,9 +78,9 @@ fn loaded(
     sheet: &Sheet,
     origin: &Origin,
     recorded: &Recorded<'_>,
-    manifest: &Manifest,
+    ports: WirePorts,
 ) -> Result<Outcome, String> {
-    let mut fold = WireFold::new(&recorded.windows(), ports(&manifest.targets));
+    let mut fold = WireFold::new(&recorded.windows(), ports);
     capture::packets_of(&sheet.folder(&recorded.folder), &mut fold)
         .map_err(|error| lost(&error))?;
     let outcome = fold.finish(origin);
@@ -124,7 +131,18 @@ pub(super) fn ports(targets: &[Target]) -> WirePorts {
         let targets = targets.iter().filter(|target| target.role == role);
         targets.filter_map(|target| target.port).map(|port| port.0).collect()
     };
-    WirePorts { http: of(Role::Subject), postgres: of(Role::Postgres), redis: of(Role::Redis) }
+    // What a request of the service costs are its own trips: to the pooler, where there is one.
+    let poolers = of(Role::Pooler);
+    let postgres = if poolers.is_empty() { of(Role::Postgres) } else { poolers };
+    WirePorts { http: of(Role::Subject), postgres, redis: of(Role::Redis) }
+}
+
+/// The servers behind a pooler; none where there is no pooler.
+fn ports_behind(targets: &[Target]) -> Option<WirePorts> {
+    targets.iter().find(|target| target.role == Role::Pooler)?;
+    let behind = targets.iter().filter(|target| target.role == Role::Postgres);
+    let postgres: Vec<u16> = behind.filter_map(|target| target.port).map(|port| port.0).collect();
+    (!postgres.is_empty()).then(|| WirePorts { postgres, ..WirePorts::default() })
 }
 
 fn check(sheet: &mut Sheet, origin: &Origin, recorded: &Recorded<'_>, outcome: &Outcome) {

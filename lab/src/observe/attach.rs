@@ -11,8 +11,9 @@ use assay_analyses::costs::wire::{self, Protocol};
 use assay_captures::ids::{Port, Role};
 use assay_captures::manifest::Target;
 
-use super::found::{Found, FoundService, NotFound, Place, Wanted, find, unix_server};
+use super::found::{Found, FoundService, NotFound, Place, Wanted, find, likely_role, unix_server};
 use super::options::Options;
+use super::poolers;
 use super::snapshot::Snapshot;
 use super::tables::State;
 use super::vantage::Vantage;
@@ -22,9 +23,6 @@ use crate::subject::{Life, RunningSubject};
 
 /// Between two looks at all processes: each costs a few milliseconds of CPU.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
-
-/// Programs that speak as Postgres and pass everything on.
-const POOLERS: [&str; 4] = ["pgbouncer", "odyssey", "pgcat", "pgpool"];
 
 /// What was heard, by the server's port.
 pub type Spoken = BTreeMap<u16, wire::Spoken>;
@@ -46,6 +44,8 @@ pub struct Attachment {
     pub vantage: Vantage,
     /// What clients speak to it, where that was heard.
     pub front: Option<wire::Spoken>,
+    /// What was left out since it looks like something else.
+    pub alike: Vec<String>,
 }
 
 /// Finds the service that was asked for.
@@ -64,7 +64,8 @@ pub fn look_for(options: &Options) -> Result<Attachment, NotFound> {
     let vantage = Vantage { network, inside, ..Vantage::default() };
     let foreign = options.targets.is_empty();
     let wanted = options.wanted.clone();
-    Ok(Attachment { wanted, found, address, port, foreign, vantage, front: None })
+    let (front, alike) = (None, Vec::new());
+    Ok(Attachment { wanted, found, address, port, foreign, vantage, front, alike })
 }
 
 /// Whether an address is this namespace's own, and nobody listens there.
@@ -78,7 +79,10 @@ fn means_another(snapshot: &Snapshot, address: SocketAddr) -> bool {
 }
 
 fn look(snapshot: &Snapshot, wanted: &Wanted) -> Result<Found, NotFound> {
-    find(snapshot, wanted, own_network(snapshot))
+    let ours = own_network(snapshot);
+    let mut found = find(snapshot, wanted, ours)?;
+    poolers::add_legs(snapshot, &mut found, ours);
+    Ok(found)
 }
 
 fn own_network(snapshot: &Snapshot) -> u64 {
@@ -125,6 +129,7 @@ impl Attachment {
                 Some(wire::Spoken::Clear(protocol)) => {
                     service.heard = true;
                     service.role = match protocol {
+                        Protocol::Postgres if service.role == Some(Role::Pooler) => service.role,
                         Protocol::Postgres => Some(Role::Postgres),
                         Protocol::Redis => Some(Role::Redis),
                         Protocol::Http => None,
@@ -140,11 +145,17 @@ impl Attachment {
         for target in targets {
             let (Some(path), Some(port)) = (&target.path, target.port) else { continue };
             let server = unix_server(&snapshot, path);
+            let name = server.as_ref().map(|server| server.name.as_str());
+            let pooler = likely_role(name, 0) == Some(Role::Pooler);
+            // The calls of a pooler are recorded beside those of the service.
+            let behind = !pooler && self.found.of(Role::Pooler).next().is_some();
             self.found.add(FoundService {
                 place: Place::Unix(path.clone(), port.0),
                 connections: 1,
-                role: Some(target.role),
+                role: Some(if pooler { Role::Pooler } else { target.role }),
                 heard: true,
+                behind,
+                direct: !behind,
                 encrypted: false,
                 hidden: false,
                 interface: None,
@@ -155,6 +166,7 @@ impl Attachment {
 
     /// Leaves only the interfaces that lead to what is understood.
     pub fn settle(&mut self) {
+        self.alike = poolers::leave_out_what_looks_alike(&mut self.found);
         let understood = self.found.services.iter().filter(|service| service.role.is_some());
         let wanted = self.vantage.wanted(&self.found, self.foreign, understood);
         self.vantage.interfaces.retain(|name| wanted.contains(name));
@@ -186,6 +198,8 @@ impl Attachment {
             );
         }
         notes.extend(self.vantage.notes());
+        notes.extend(poolers::notes(&self.found));
+        notes.extend(self.alike.iter().cloned());
         if let (true, Some(reason)) = (self.found.unix, &self.vantage.blind) {
             notes.push(format!(
                 "it has connections on Unix sockets, and what passes there is not seen: {reason}"
@@ -235,12 +249,6 @@ fn of_service(service: &FoundService) -> Vec<String> {
             role.word()
         ));
     }
-    if let Some(pooler) = pooler(service) {
-        notes.push(format!(
-            "Postgres here is {pooler} at {place}: trips are those to the pooler, and what the \
-             pooler says to Postgres is not recorded"
-        ));
-    }
     match (service.role, &service.server) {
         (None, _) if service.heard => notes
             .push(format!("it also talks HTTP to {place}: what that costs there is not counted")),
@@ -269,12 +277,7 @@ fn of_service(service: &FoundService) -> Vec<String> {
     notes
 }
 
-/// The name of the pooler that answers as Postgres.
-fn pooler(service: &FoundService) -> Option<&str> {
-    let name = service.server.as_ref()?.name.as_str();
-    (service.role == Some(Role::Postgres) && POOLERS.contains(&name)).then_some(name)
-}
-
+/// As a run takes it; none where it is not known what it speaks.
 fn running(found: &FoundService) -> Option<RunningService> {
     let path = match &found.place {
         Place::Inet(_) => None,
@@ -297,7 +300,7 @@ pub fn in_words(found: &Found) -> String {
     let number = found.processes.len();
     let mut text =
         format!("{}, {number} process{}", found.name, if number == 1 { "" } else { "es" });
-    for role in [Role::Postgres, Role::Redis] {
+    for role in [Role::Pooler, Role::Postgres, Role::Redis] {
         for service in found.of(role) {
             let behind = match &service.server {
                 Some(server) => format!("{}, process {}", server.name, server.root.0),

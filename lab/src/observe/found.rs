@@ -61,6 +61,10 @@ pub struct FoundService {
     pub role: Option<Role>,
     /// Whether that was heard on the wire; otherwise it is told by process or port.
     pub heard: bool,
+    /// Whether a pooler's connections lead there.
+    pub behind: bool,
+    /// Whether the service's own connections lead there.
+    pub direct: bool,
     /// Whether everything passes through TLS.
     pub encrypted: bool,
     /// Its process, where it runs on this machine and may be seen.
@@ -134,7 +138,11 @@ impl Found {
     /// Takes one more server, or more connections to one that is known.
     pub fn add(&mut self, service: FoundService) {
         match self.services.iter_mut().find(|known| known.place == service.place) {
-            Some(known) => known.connections = known.connections.max(service.connections),
+            Some(known) => {
+                known.connections = known.connections.max(service.connections);
+                known.behind |= service.behind;
+                known.direct |= service.direct;
+            }
             None => self.services.push(service),
         }
         self.services.sort_by(|one, other| one.place.cmp(&other.place));
@@ -345,6 +353,8 @@ fn services<'a>(
             connections,
             role,
             heard: false,
+            behind: false,
+            direct: true,
             encrypted: false,
             hidden: behind.is_none() && place(snapshot, network, address).is_some(),
             interface: tables.and_then(|tables| tables.interface_to(address.ip())).map(Into::into),
@@ -411,9 +421,8 @@ fn place(snapshot: &Snapshot, network: u64, address: SocketAddr) -> Option<u64> 
 /// What a server is, by its process or by its port. What is said on the wire decides later.
 pub(super) fn likely_role(name: Option<&str>, port: u16) -> Option<Role> {
     match (name, port) {
-        (Some("postgres" | "postmaster" | "pgbouncer" | "odyssey" | "pgcat" | "pgpool"), _) => {
-            Some(Role::Postgres)
-        }
+        (Some("postgres" | "postmaster"), _) => Some(Role::Postgres),
+        (Some("pgbouncer" | "odyssey" | "pgcat" | "pgpool"), _) => Some(Role::Pooler),
         (Some("redis-server" | "valkey-server" | "keydb-server" | "dragonfly"), _) => {
             Some(Role::Redis)
         }

@@ -12,6 +12,7 @@ mod held;
 mod live;
 mod options;
 mod plan;
+mod poolers;
 mod rights;
 mod routes;
 mod screen;

@@ -170,6 +170,7 @@ fn attached(found: Found, address: &str) -> Attachment {
         foreign: false,
         vantage: Vantage { network, ..Vantage::default() },
         front: None,
+        alike: Vec::new(),
     }
 }
 
@@ -204,7 +205,7 @@ fn a_server_whose_packets_are_not_recorded_is_said_and_never_counted_as_0() {
     let notes = attached.notes().join("\n");
     assert!(notes.contains("postgres at 10.0.0.9:5432: trips to it are not measured"), "{notes}");
     assert!(notes.contains("its packets pass eth0: no right"), "{notes}");
-    assert!(notes.contains("Postgres here is pgbouncer at 127.0.0.1:6432"), "{notes}");
+    assert!(notes.contains("through pgbouncer at 127.0.0.1:6432"), "{notes}");
 }
 
 #[test]
@@ -230,6 +231,46 @@ fn the_interfaces_that_lead_to_servers_are_recorded_in_the_service_s_namespace()
     assert_eq!(there.vantage.options(), ["--netns", "10"]);
     there.vantage.inside = true;
     assert_eq!(wanted(&there), "eth0 lo");
+}
+
+#[test]
+fn what_stands_behind_a_pooler_is_found_by_the_pooler_s_own_connections() {
+    let behind = |port: u16| {
+        let snapshot = processes(
+            "10 1 web /web 1 100 201
+             20 1 pgbouncer /pgbouncer 1 300 401 402
+             30 1 postgres /postgres 1 500",
+        );
+        let sockets = format!(
+            "1 100 127.0.0.1:8080 -
+             1 300 127.0.0.1:6432 -
+             1 500 127.0.0.2:{port} -
+             1 201 127.0.0.1:50001 127.0.0.1:6432
+             1 401 127.0.0.1:6432 127.0.0.1:50001
+             1 402 127.0.0.1:50002 127.0.0.2:{port}"
+        );
+        let snapshot = with_sockets(snapshot, &sockets);
+        let mut found = find(&snapshot, &Wanted::Port(8080), 1).unwrap();
+        super::poolers::add_legs(&snapshot, &mut found, 1);
+        let mut attached = attached(found, "127.0.0.1:8080");
+        attached.vantage.interfaces = Vantage::loopback();
+        attached.settle();
+        attached
+    };
+    let told_apart = behind(5432);
+    assert_eq!(
+        show(&told_apart.found),
+        "web: roots 10, processes 10\n\
+         1 × 127.0.0.1:6432 pooler, pgbouncer 20\n\
+         1 × 127.0.0.2:5432 postgres, postgres 30"
+    );
+    let notes = told_apart.notes().join("\n");
+    assert!(notes.contains("those of the pooler to Postgres at 127.0.0.2:5432"), "{notes}");
+    // Captures know servers by port.
+    let alike = behind(6432);
+    assert_eq!(ports(&alike), [6432]);
+    let notes = alike.notes().join("\n");
+    assert!(notes.contains("127.0.0.2:6432, have the same port"), "{notes}");
 }
 
 #[test]

@@ -112,7 +112,15 @@ impl Bench<'_> {
         out: &Path,
     ) -> Result<Result<ProbeSession, ProbeError>, Failure> {
         let mut targets = vec![self.subject_target(0)?];
-        let others = ports(attached).into_iter().filter(|&port| port != attached.port.0);
+        let poolers = attached.found.of(Role::Pooler).map(|pooler| ProbeTarget {
+            role: Role::Pooler,
+            pids: pooler.server.iter().map(|server| server.root).collect(),
+            port: pooler.place.port(),
+            path: None,
+        });
+        targets.extend(poolers);
+        let known: Vec<u16> = targets.iter().map(|target| target.port.0).collect();
+        let others = ports(attached).into_iter().filter(|port| !known.contains(port));
         // The role is not known yet; the probe records the port whatever it says.
         let target = |port: u16| ProbeTarget {
             role: Role::Load,

@@ -93,7 +93,7 @@ fn alive(bench: &mut Bench<'_>) -> Result<(), Failure> {
 fn clocks(bench: &mut Bench<'_>) -> Result<Vec<(&'static str, Clocks)>, Failure> {
     let targets = bench.targets(0)?;
     let mut clocks = Vec::new();
-    for role in [Role::Subject, Role::Postgres, Role::Redis] {
+    for role in [Role::Subject, Role::Pooler, Role::Postgres, Role::Redis] {
         let of = targets.iter().filter(|target| target.role == role);
         let mut pids: Vec<_> = of.flat_map(|target| target.pids.clone()).collect();
         pids.sort_unstable();
@@ -114,13 +114,15 @@ enum Wire {
 impl Wire {
     fn start(bench: &mut Bench<'_>) -> Result<Self, Failure> {
         let targets = bench.targets(0)?;
-        let of = |role: Role| {
+        let of = |role: Role| -> Vec<u16> {
             let ports = targets.iter().filter(|target| target.role == role);
             ports.map(|target| target.port.0).collect()
         };
+        // A request's own trips are those to the pooler, where there is one.
+        let poolers = of(Role::Pooler);
         let ports = WirePorts {
             http: of(Role::Subject),
-            postgres: of(Role::Postgres),
+            postgres: if poolers.is_empty() { of(Role::Postgres) } else { poolers },
             redis: of(Role::Redis),
         };
         let attached = bench.laboratory.attached.as_ref();

@@ -10,5 +10,6 @@ mod observe;
 mod observe_command;
 mod observe_far;
 mod observe_follow;
+mod observe_pooler;
 mod services;
 mod unprivileged;

@@ -91,7 +91,7 @@ impl Drop for Far {
 pub(crate) struct Running(Child);
 
 impl Running {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let end = || Ok(set_pdeathsig(Signal::SIGTERM)?);
         // SAFETY: one system call between fork and exec.
         unsafe { command.pre_exec(end) };
@@ -110,7 +110,7 @@ impl Drop for Running {
 /// A Postgres, and the service of `tests/experiments/clients` wherever it is wanted.
 pub(crate) struct Site {
     pub(crate) postgres: Postgres,
-    folder: TempDir,
+    pub(crate) folder: TempDir,
     _runtime: Runtime,
 }
 
@@ -133,12 +133,12 @@ impl Site {
     }
 
     /// The URL, with another host or with what comes after the database.
-    fn url(&self, host: &str, more: &str) -> String {
+    pub(crate) fn url(&self, host: &str, more: &str) -> String {
         let at = format!("@127.0.0.1:{}", self.port());
         self.postgres.url.replace(&at, &format!("@{host}")) + more
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         let name = format!(".s.PGSQL.{}", self.port());
         let mut pending = vec![self.folder.path().to_path_buf()];
         while let Some(place) = pending.pop() {
@@ -173,7 +173,7 @@ impl Site {
         (service, bind)
     }
 
-    fn observe(&self, options: &[&str]) -> Results {
+    pub(crate) fn observe(&self, options: &[&str]) -> Results {
         observe(&self.folder.path().join("run"), options)
     }
 }

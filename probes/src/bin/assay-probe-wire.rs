@@ -45,7 +45,7 @@ struct Args {
     #[arg(long, value_name = "PID")]
     netns: Option<u32>,
 
-    /// Record what the subject's processes say to Postgres and Redis on their own sockets: `unix`
+    /// Record what the subject's processes, and a pooler's, say to Postgres and Redis on their own sockets: `unix`
     /// those that no packet shows, `all` TCP too, and no packets
     ///
     /// A target with a path asks for `unix` by itself.
@@ -165,8 +165,10 @@ impl Args {
     fn sockets(&self, targets: &[Target], interface: u32) -> Result<Option<Source>> {
         let Some(wants) = self.wants(targets) else { return Ok(None) };
         self.session.require_pids()?;
-        let subjects = targets.iter().filter(|target| target.role == Role::Subject);
-        let roots: Vec<Pid> = subjects.flat_map(|target| target.pids.clone()).collect();
+        // A pooler is a client as well: of the Postgres behind it.
+        let clients = [Role::Subject, Role::Pooler];
+        let clients = targets.iter().filter(|target| clients.contains(&target.role));
+        let roots: Vec<Pid> = clients.flat_map(|target| target.pids.clone()).collect();
         ensure!(
             !roots.is_empty(),
             "sockets are recorded at the client's calls: give --target subject:pid=N"

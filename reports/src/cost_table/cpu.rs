@@ -16,11 +16,16 @@ const USAGE: &[&str] = &["fair", "usage", "foreign"];
 const CPU: &[&str] = &["cpu", "foreign"];
 
 /// Phases of one process that get a line of their own; the rest is in results.
-const PHASES: [(&str, usize); 3] = [("subject", 6), ("postgres", 3), ("redis", 0)];
+const PHASES: [(&str, usize); 4] = [("subject", 6), ("pooler", 0), ("postgres", 3), ("redis", 0)];
 
 pub(super) fn group(finder: &Finder<'_>, notes: &mut Notes) -> Group {
     let mut lines: Vec<Line> = Vec::new();
-    let processes = [("the service", "subject"), ("Postgres", "postgres"), ("Redis", "redis")];
+    let processes = [
+        ("the service", "subject"),
+        ("the pooler", "pooler"),
+        ("Postgres", "postgres"),
+        ("Redis", "redis"),
+    ];
     let largest = finder
         .costs(Metric::CpuTime)
         .filter_map(|cost| cost.amount.figure())
@@ -31,7 +36,7 @@ pub(super) fn group(finder: &Finder<'_>, notes: &mut Notes) -> Group {
         let clock = Wanted { beside: largest, ..clock };
         let Some(line) = finder.line(&clock, notes) else { continue };
         lines.push(line);
-        if process != "redis" {
+        if !matches!(process, "redis" | "pooler") {
             lines.extend(finder.verdicts(&clock, notes));
         }
         lines.extend(phases(finder, process, largest, notes));

@@ -140,6 +140,14 @@ fn postgres(finder: &Finder<'_>, notes: &mut Notes) -> Group {
         let loaded = Wanted::new("the same under load", PostgresFlights, "trips", UNDER_LOAD);
         lines.extend(finder.line(&loaded, notes));
     }
+    // Where a pooler stands between, the rows above are the service's own trips.
+    for (name, metric, count) in [
+        ("pooler to Postgres", PostgresFlights, "trips"),
+        ("its statements", PostgresExecutions, "stmts"),
+    ] {
+        let behind = Wanted::new(name, metric, count, ONE_AT_A_TIME).with("leg", "server");
+        lines.extend(finder.line(&behind, notes));
+    }
     for (name, metric, count) in [
         ("ReadyForQuery answers", PostgresReadyForQuery, "msgs"),
         ("statements executed", PostgresExecutions, "stmts"),
