@@ -45,8 +45,8 @@ struct Args {
     #[arg(long, value_name = "PID")]
     netns: Option<u32>,
 
-    /// Record what the subject's processes, and a pooler's, say to Postgres and Redis on their own sockets: `unix`
-    /// those that no packet shows, `all` TCP too, and no packets
+    /// Record what the subject's processes, and a pooler's, say to Postgres and Redis on their own
+    /// sockets: `unix` those that no packet shows, `all` TCP too, and no packets
     ///
     /// A target with a path asks for `unix` by itself.
     #[arg(long, value_enum, value_name = "WHICH")]
