@@ -53,6 +53,7 @@ test-subjects:
     cd lab/experiments/blog/subjects/axum-sqlx && cargo test --release --locked
     cd lab/experiments/blog/subjects/actix-sqlx && cargo test --locked
     cd lab/experiments/blog/subjects/go-pgx && go vet ./... && go test ./...
+    cd lab/experiments/json-api/subjects/axum-json && cargo test --locked
     cd lab/experiments/calibration/subjects/reference && cargo test --release --locked
 
 # Fuzz one capture format for some minutes, from where the last time ended

@@ -202,6 +202,7 @@ pub(crate) mod tests {
             },
             postgres_calls: None,
             generator: None,
+            timeline: Vec::new(),
             captures: BTreeMap::new(),
         }
     }

@@ -119,6 +119,8 @@ pub enum Metric {
     GcCollectionsPerSecond,
     /// Share of wall time in which a garbage collector stopped the program.
     GcStopTheWorldShare,
+    /// CPU time that a garbage collector used, as a share of one CPU's time.
+    GcCpuShare,
     /// What a probe cost the service; labels `probe`, `of`: `throughput`, `cpu`.
     ObserverEffect,
 }
@@ -145,7 +147,7 @@ pub enum Better {
 
 impl Metric {
     /// All of them, in the order above.
-    pub const ALL: [Self; 58] = [
+    pub const ALL: [Self; 59] = [
         Self::Throughput,
         Self::Latency,
         Self::PostgresExecutions,
@@ -203,6 +205,7 @@ impl Metric {
         Self::ProfileTotal,
         Self::GcCollectionsPerSecond,
         Self::GcStopTheWorldShare,
+        Self::GcCpuShare,
         Self::ObserverEffect,
     ];
 
@@ -243,6 +246,9 @@ impl Metric {
             | Self::CpuTime
             | Self::MemoryResident
             | Self::MemoryProportional => &["fair", "usage"],
+            Self::GcCollectionsPerSecond | Self::GcStopTheWorldShare | Self::GcCpuShare => {
+                &["fair"]
+            }
             Self::CpuPhase => &["cpu"],
             Self::Syscalls | Self::SyscallErrors => &["syscalls", "serial"],
             Self::AllocationsBlocks | Self::AllocationsBytes => &["allocations"],
@@ -316,6 +322,7 @@ impl Metric {
             Self::ProfileTotal => ("profile.total", "1", Exact),
             Self::GcCollectionsPerSecond => ("gc.collections_per_second", "1/s", Noisy),
             Self::GcStopTheWorldShare => ("gc.stop_the_world_share", "1", Noisy),
+            Self::GcCpuShare => ("gc.cpu_share", "1", Noisy),
             Self::ObserverEffect => ("observer_effect", "1", Noisy),
         }
     }

@@ -48,6 +48,9 @@ pub struct Lap {
     pub body_bytes: u64,
     /// Latency of all answers, from the send (closed) or the intended start (fixed rate).
     pub latency: Latency,
+    /// Second by second, the whole seconds of its first hour; empty in laps under a second.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<Slice>,
     /// Statements that `pg_stat_statements` counted for the subject during the lap.
     pub postgres_calls: Option<u64>,
     /// What the load driver itself used: a driver short of CPU makes every rate a lower bound.
@@ -70,6 +73,21 @@ impl Lap {
     pub fn is_clean(&self) -> bool {
         self.good == self.requests
     }
+}
+
+/// One second of a lap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Answers that came in it, whatever their status.
+    pub answers: u64,
+    /// Half of them came within this time; 0 without any. Right to a hundredth.
+    pub p50: Nanos,
+    /// 99 in 100 of them, likewise.
+    pub p99: Nanos,
+    /// The longest, likewise.
+    pub max: Nanos,
+    /// Share of the machine's CPUs that was busy; `None` where the kernel does not say.
+    pub machine_busy: Option<f64>,
 }
 
 /// What the load driver's thread used during a lap, from the kernel's clocks of that thread.

@@ -160,6 +160,7 @@ fn lap(variant: &str, route: &str, round: u32, order: u32, rate: u64) -> Lap {
         },
         postgres_calls: None,
         generator: None,
+        timeline: Vec::new(),
         captures: BTreeMap::new(),
     }
 }

@@ -3,6 +3,7 @@
 
 mod checks;
 pub(crate) mod claims;
+mod over_time;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,6 +49,7 @@ pub fn all(report: &Report, routes: &[String]) -> Vec<Section> {
     vec![
         Section { title: "Findings", points: findings(report, routes) },
         Section { title: "Causes put to the test", points: claims::points(report, routes) },
+        Section { title: "Over time", points: over_time::points(report, routes) },
         Section { title: "Can the figures be trusted?", points: checks::points(report) },
         Section { title: "What each probe cost the service", points: probes(report) },
         Section { title: "Not complete", points: incomplete(report) },

@@ -1,6 +1,7 @@
 //! From records to costs per request: one file for each question.
 
 pub mod allocations;
+pub mod collector;
 pub mod cpu;
 pub mod foreign;
 mod programs;

@@ -3,6 +3,7 @@
 
 mod allocations;
 mod cells;
+mod collector;
 mod cpu;
 mod foreign;
 mod sheet;
@@ -49,6 +50,7 @@ pub fn analyze(run: &Path) -> Result<Report> {
     let used = usage::read(&mut sheet, &laps);
     for cell in Cells::of(&laps) {
         wire::read(&mut sheet, &cell);
+        collector::read(&mut sheet, &cell);
         syscalls::read(&mut sheet, &cell);
         allocations::read(&mut sheet, &cell);
     }

@@ -147,8 +147,21 @@ pub struct RouteFile {
     pub headers: BTreeMap<String, String>,
     /// Body; placeholders of `parameters` are replaced in it
     pub body: Option<String>,
+    /// Whether every subject must answer with the same bytes (`same`, where it is left out) or
+    /// only with a 2xx status (`vary`)
+    pub answers: Option<AnswersFile>,
     /// SQL statements that the page may use
     pub query_budget: Option<u32>,
+}
+
+/// What is asked of answers
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AnswersFile {
+    /// The reference's bytes
+    Same,
+    /// A 2xx status
+    Vary,
 }
 
 /// Where the values of a placeholder come from: exactly one of these

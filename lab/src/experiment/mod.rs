@@ -144,6 +144,9 @@ pub struct Route {
     pub headers: BTreeMap<String, String>,
     /// Body template; empty for none.
     pub body: String,
+    /// Whether answers differ from arm to arm and from time to time, so that only their status
+    /// is checked.
+    pub answers_vary: bool,
     /// SQL statements that the page may use.
     pub query_budget: Option<u32>,
 }

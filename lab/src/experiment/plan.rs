@@ -27,6 +27,8 @@ pub struct PlannedRoute {
     pub path: String,
     /// The requests to send, in turn; never empty.
     pub targets: Vec<RequestTarget>,
+    /// Whether only the status of answers is checked.
+    pub answers_vary: bool,
     /// SQL statements that the page may use.
     pub query_budget: Option<u32>,
 }

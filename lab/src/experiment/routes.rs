@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::build::{check_name, existing_file};
-use super::file::{ParameterFile, RouteFile};
+use super::file::{AnswersFile, ParameterFile, RouteFile};
 use super::plan::{PlannedRoute, RequestTarget};
 use super::read::Fault;
 use super::{Parameter, Route, nearest};
@@ -55,6 +55,7 @@ pub(super) fn route(
         parameters,
         headers: typed.headers.clone(),
         body: typed.body.clone().unwrap_or_default(),
+        answers_vary: typed.answers == Some(AnswersFile::Vary),
         query_budget: typed.query_budget,
     })
 }
@@ -148,6 +149,7 @@ impl Route {
             method: self.method.clone(),
             path: self.path.clone(),
             targets,
+            answers_vary: self.answers_vary,
             query_budget: self.query_budget,
         }
     }

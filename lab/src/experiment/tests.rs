@@ -71,7 +71,7 @@ fn unknown_keys_are_refused_with_line_and_suggestion() {
         "path = \"/\"",
         "path = \"/\"\nzzz = 1",
         "x.toml:20: unknown key `zzz` (keys here: name, method, path, parameters, headers, body, \
-         query_budget)",
+         answers, query_budget)",
     );
 }
 
@@ -279,7 +279,11 @@ fn the_shipped_schema_is_made_from_the_types() {
 #[test]
 fn the_experiments_that_ship_are_read() {
     let lab = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for file in ["experiments/blog/experiment.toml", "tests/experiments/clients/experiment.toml"] {
+    for file in [
+        "experiments/blog/experiment.toml",
+        "experiments/json-api/experiment.toml",
+        "tests/experiments/clients/experiment.toml",
+    ] {
         let experiment = load(&lab.join(file)).unwrap();
         assert!(Plan::make(&experiment, &Choice::default()).is_ok());
     }

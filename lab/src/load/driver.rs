@@ -256,9 +256,9 @@ async fn lap(
     let no_timer = |error| machine("use a kernel timer", error);
     service.wait(&timer, QUIET).await.map_err(no_timer)?;
 
-    let shared = Shared::new(order, pool.len(), cancel.clone());
     let own = OwnClocks::read();
     let start = Clock::now();
+    let shared = Shared::new(order, pool.len(), start, cancel.clone());
     let mut field = Field { tasks: JoinSet::new(), back: Vec::new(), slots: Vec::new() };
     field.start(std::mem::take(pool), order, &shared, start);
     let finished = field.finish(&cancel).await;

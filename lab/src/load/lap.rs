@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use assay_captures::lap::{Generator, Latency, Load};
+use assay_captures::lap::{Generator, Latency, Load, Slice};
 use assay_captures::request_log::Slot;
 use assay_captures::units::{Moment, Nanos, Span};
 
@@ -85,6 +85,8 @@ pub struct LapFigures {
     pub body_bytes: u64,
     /// Latency of all answers.
     pub latency: Latency,
+    /// Second by second.
+    pub timeline: Vec<Slice>,
     /// What the driver's thread used.
     pub generator: Option<Generator>,
     /// The slots of a serial lap; none otherwise.
@@ -137,13 +139,18 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(order: &LapOrder, connections: usize, cancel: Cancel) -> Rc<Self> {
+    pub(super) fn new(
+        order: &LapOrder,
+        connections: usize,
+        start: Clock,
+        cancel: Cancel,
+    ) -> Rc<Self> {
         let connections = u32::try_from(connections).unwrap_or(u32::MAX);
         Rc::new(Self {
             requests: Arc::clone(&order.requests),
             timeout: order.timeout,
             cancel,
-            tally: RefCell::new(Tally::new()),
+            tally: RefCell::new(Tally::new(start.instant())),
             issued: Cell::new(0),
             failed_in_a_row: Cell::new(0),
             failed_max: connections.saturating_mul(2).saturating_add(FAILED_MAX),
@@ -187,8 +194,9 @@ impl Shared {
         let outcome = connection.exchange(prepared, self.timeout, |_| {}).await;
         match outcome {
             Ok(answer) => {
-                let latency = intended.unwrap_or(sent).elapsed();
-                self.tally.borrow_mut().answer(answer, latency);
+                let now = Instant::now();
+                let latency = now.saturating_duration_since(intended.unwrap_or(sent));
+                self.tally.borrow_mut().answer(answer, now, latency);
                 self.failed_in_a_row.set(0);
                 self.refused_in_a_row.set(0);
                 Some(answer.status)
@@ -246,6 +254,7 @@ impl Shared {
             errors: tally.errors.by_name(),
             body_bytes: tally.body_bytes,
             latency: tally.latency(),
+            timeline: tally.slices(),
             generator: own,
             slots: Vec::new(),
         }

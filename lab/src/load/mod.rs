@@ -18,6 +18,7 @@ mod requests;
 mod serial;
 mod stillness;
 mod tally;
+mod timeline;
 mod timer;
 
 pub use cancel::Cancel;

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use assay_captures::lap::Latency;
+use assay_captures::lap::{Latency, Slice};
 use assay_captures::units::Nanos;
 use hdrhistogram::Histogram;
 
 use super::connection::Answer;
 use super::errors::{ErrorCounts, ErrorKind};
+use super::timeline::Timeline;
 
 /// Latencies above an hour are counted as an hour: no lap is that long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
@@ -26,10 +27,11 @@ pub(super) struct Tally {
     pub(super) last_sent: Option<Instant>,
     pub(super) answered_at_last_sent: u64,
     latencies: Latencies,
+    timeline: Timeline,
 }
 
 impl Tally {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(start: Instant) -> Self {
         Self {
             requests: 0,
             answered: 0,
@@ -41,6 +43,7 @@ impl Tally {
             last_sent: None,
             answered_at_last_sent: 0,
             latencies: Latencies::new(),
+            timeline: Timeline::new(start),
         }
     }
 
@@ -51,8 +54,9 @@ impl Tally {
         self.answered_at_last_sent = self.answered;
     }
 
-    /// It was answered, `latency` after its start.
-    pub(super) fn answer(&mut self, answer: Answer, latency: Duration) {
+    /// It was answered at `at`, `latency` after its start.
+    pub(super) fn answer(&mut self, answer: Answer, at: Instant, latency: Duration) {
+        self.timeline.answer(at, latency);
         self.answered += 1;
         self.body_bytes += answer.body_bytes;
         self.latencies.record(latency);
@@ -74,6 +78,10 @@ impl Tally {
     pub(super) fn unsent(&mut self, number: u64) {
         self.requests += number;
         self.errors.add(ErrorKind::Unsent, number);
+    }
+
+    pub(super) fn slices(&self) -> Vec<Slice> {
+        self.timeline.slices()
     }
 
     pub(super) fn latency(&self) -> Latency {

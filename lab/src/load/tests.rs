@@ -329,7 +329,11 @@ fn an_order_that_makes_no_sense_is_refused() {
 }
 
 fn gate(paths: &[&str]) -> Gate {
-    let route = GatedRoute { name: "page".to_owned(), requests: Arc::new(requests(paths)) };
+    let route = GatedRoute {
+        name: "page".to_owned(),
+        requests: Arc::new(requests(paths)),
+        answers_vary: false,
+    };
     Gate::new(vec![route], Duration::from_secs(10))
 }
 
@@ -358,6 +362,43 @@ fn the_gate_refuses_a_page_that_is_never_the_same() {
         "ping on, route page: GET /number is answered differently each time, from line 1 on\n  \
          ping on: 0\n  ping on: 1"
     );
+}
+
+#[test]
+fn answers_that_may_vary_need_a_good_status_only() {
+    let (server, address) = Server::start();
+    let driver = Driver::start(&[], Cancel::default()).unwrap();
+    let varying = |path: &str| {
+        let requests = Arc::new(requests(&[path]));
+        let route = GatedRoute { name: "page".to_owned(), requests, answers_vary: true };
+        Gate::new(vec![route], Duration::from_secs(10))
+    };
+    let mut gate = varying("/number");
+    gate.admit(&driver, "one", address).unwrap();
+    gate.admit(&driver, "other", address).unwrap();
+    let expecting = gate.expecting("page").unwrap();
+    assert_eq!(drive(order(address, expecting, CLOSED, Stop::Requests(10))).good, 10);
+    server.seen.store(2, Ordering::Relaxed);
+    let error = varying("/every-third-fails").admit(&driver, "one", address).unwrap_err();
+    assert!(matches!(error, GateError::Status { status: 503, .. }));
+}
+
+/// The document's load: as many connections at once, each POST answered with its own body.
+#[test]
+fn three_thousand_connections_are_held_and_every_request_is_accounted_for() {
+    const CONNECTIONS: u32 = 3_000;
+    let (server, address) = Server::start();
+    let mut posts = Requests::default();
+    posts.add("POST", "/echo", [("content-type", "text/plain")], Some(b"one")).unwrap();
+    posts.add("POST", "/echo", [("content-type", "text/plain")], Some(b"two")).unwrap();
+    let posts = posts.expecting(&[Bytes::from_static(b"one"), Bytes::from_static(b"two")]);
+    let load = Load::Closed { connections: CONNECTIONS };
+    let lap = drive(order(address, posts, load, Stop::Requests(12_000)));
+    assert_balanced(&lap);
+    assert_eq!((lap.requests, lap.good), (12_000, 12_000), "{:?}", lap.errors);
+    assert_eq!(server.accepted.load(Ordering::Relaxed), u64::from(CONNECTIONS));
+    let told: u64 = lap.timeline.iter().map(|slice| slice.answers).sum();
+    assert!(told <= 12_000, "{told} answers in whole seconds");
 }
 
 #[test]

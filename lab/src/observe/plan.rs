@@ -85,6 +85,7 @@ fn experiment(options: &Options, attachment: &Attachment) -> Experiment {
         parameters: BTreeMap::new(),
         headers: BTreeMap::new(),
         body: String::new(),
+        answers_vary: false,
         query_budget: None,
     };
     let everything = attachment.foreign.then_some(everything);
@@ -95,6 +96,7 @@ fn experiment(options: &Options, attachment: &Attachment) -> Experiment {
         parameters: BTreeMap::new(),
         headers: target.headers.iter().cloned().collect(),
         body: target.body.clone(),
+        answers_vary: false,
         query_budget: None,
     });
     Experiment {

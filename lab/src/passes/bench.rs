@@ -10,7 +10,8 @@ use assay_captures::lap::{Lap, Load, ProbeState};
 use assay_captures::request_log::Slot;
 use assay_captures::run_dir;
 
-use super::failure::Failure;
+use super::collector::{self, Trace};
+use super::failure::{Failure, unwritten};
 use super::log::LapLog;
 use crate::experiment::plan::{Cell, PlannedPass};
 use crate::load::errors::LoadError;
@@ -116,7 +117,7 @@ impl<'a> Bench<'a> {
     /// it to `log`.
     pub(super) fn lap(
         &mut self,
-        plan: LapPlan,
+        mut plan: LapPlan,
         probes: &mut [&mut ProbeSession],
         log: &mut LapLog,
     ) -> Result<(Lap, Vec<Slot>), Failure> {
@@ -130,18 +131,35 @@ impl<'a> Bench<'a> {
         let connected = self.driver.connect(address, connections);
         self.explain_load(plan.cell, connected)?;
         let before = self.statements(&plan)?;
+        let trace = self.begin_trace(&plan)?;
         mark(probes)?;
         let driven = self.drive(plan.cell, plan.load, plan.stop);
         // Also after a failure: the counters up to it are evidence.
         let marked = mark(probes);
         let figures = driven?;
         let after = self.statements(&plan)?;
+        if let Some(trace) = trace {
+            let folder = self.cell_folder(log.pass(), plan.cell, "gctrace");
+            let path = self.laboratory.run.path().join(&folder);
+            trace.end(&path, log.next_order()).map_err(|error| unwritten(&path, &error))?;
+            plan.captures.insert("gctrace".to_owned(), folder);
+        }
         let calls = before.zip(after).map(|(before, after)| after.saturating_sub(before));
         let (lap, slots) = self.record(plan, figures, calls, log);
         log.append(&lap)?;
         // A probe that failed meanwhile takes nothing from the lap itself.
         marked?;
         Ok((lap, slots))
+    }
+
+    /// The collector's lines of a lap without a probe, where the arm prints them.
+    fn begin_trace(&mut self, plan: &LapPlan) -> Result<Option<Trace>, Failure> {
+        let experiment = &self.laboratory.experiment;
+        let traced = collector::is_traced(experiment, &experiment.arms[plan.cell.arm]);
+        if !traced || plan.probe != ProbeState::None {
+            return Ok(None);
+        }
+        Ok(Trace::begin(self.arm(plan.cell.arm)?))
     }
 
     fn record(
@@ -171,6 +189,7 @@ impl<'a> Bench<'a> {
             errors: figures.errors,
             body_bytes: figures.body_bytes,
             latency: figures.latency,
+            timeline: figures.timeline,
             postgres_calls,
             generator: figures.generator,
             captures: plan.captures,

@@ -137,6 +137,7 @@ fn lap(
         latency: Latency::default(),
         postgres_calls: None,
         generator: None,
+        timeline: Vec::new(),
         captures,
     }
 }

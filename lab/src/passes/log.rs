@@ -67,13 +67,13 @@ pub(super) fn write_slots(folder: &Path, slots: &[Slot]) -> Result<(), Failure> 
     written().map_err(|error| unwritten(&path, &error))
 }
 
-fn make_folder(path: &Path) -> io::Result<()> {
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|found| found.is_dir()) {
         return Ok(());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-fn create(path: &Path) -> io::Result<File> {
+pub(super) fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }

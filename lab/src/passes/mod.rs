@@ -9,6 +9,7 @@ mod allocations;
 mod attached;
 pub mod balance;
 mod bench;
+mod collector;
 pub mod estimate;
 mod failure;
 mod fair;

@@ -63,12 +63,17 @@ impl<'a> Bench<'a> {
                     .map_err(|error| anyhow::anyhow!("route {}: {error}", planned.name))?;
             }
             let requests = Arc::new(requests);
-            gated.push(GatedRoute { name: planned.name.clone(), requests });
+            let (name, answers_vary) = (planned.name.clone(), planned.answers_vary);
+            gated.push(GatedRoute { name, requests, answers_vary });
         }
         if self.laboratory.attached.is_some() {
             return self.ask_once(&routes, gated);
         }
-        let number: usize = gated.iter().map(|route| route.requests.len()).sum();
+        let pages = |vary: bool| -> usize {
+            let routes = gated.iter().filter(|route| route.answers_vary == vary);
+            routes.map(|route| route.requests.len()).sum()
+        };
+        let (same, vary) = (pages(false), pages(true));
         let progress = self.laboratory.ui.steps("compare answers", self.arms.len() as u64);
         let mut gate = Gate::new(gated, self.laboratory.experiment.load.timeout);
         for (&arm, running) in &self.arms {
@@ -80,7 +85,7 @@ impl<'a> Bench<'a> {
             admitted?;
             progress.step();
         }
-        progress.done(&format!("{number} pages are byte-equal from all subjects"));
+        progress.done(&compared(same, vary));
         for route in routes {
             let name = &self.laboratory.routes[route].name;
             let requests = gate.expecting(name).unwrap_or_default();
@@ -88,6 +93,7 @@ impl<'a> Bench<'a> {
         }
         Ok(())
     }
+
     /// A page of a running service may be different each time: that it answers is enough.
     fn ask_once(&mut self, routes: &[usize], gated: Vec<GatedRoute>) -> Result<(), Failure> {
         let requests: Vec<_> = gated.iter().map(|route| Arc::clone(&route.requests)).collect();
@@ -97,5 +103,16 @@ impl<'a> Bench<'a> {
         }
         self.requests.extend(routes.iter().copied().zip(requests));
         Ok(())
+    }
+}
+
+/// What the gate saw.
+fn compared(same: usize, vary: usize) -> String {
+    let equal = format!("{same} pages are byte-equal from all subjects");
+    let asked = format!("{vary} requests are answered well; their answers may differ");
+    match (same, vary) {
+        (_, 0) => equal,
+        (0, _) => asked,
+        _ => format!("{equal}; {asked}"),
     }
 }

@@ -32,8 +32,18 @@ const TOP_CALLS: usize = 5;
 
 /// All parts that have lines, in the order of reading.
 pub(super) fn all(finder: &Finder<'_>, notes: &mut Notes) -> Vec<Group> {
-    let build: [fn(&Finder<'_>, &mut Notes) -> Group; 9] =
-        [speed, postgres, redis, cpu::group, switches, syscalls, allocations, memory, waiting];
+    let build: [fn(&Finder<'_>, &mut Notes) -> Group; 10] = [
+        speed,
+        postgres,
+        redis,
+        cpu::group,
+        switches,
+        syscalls,
+        allocations,
+        collector,
+        memory,
+        waiting,
+    ];
     let mut groups: Vec<Group> = build.map(|build| build(finder, notes)).into();
     // A page that asks Postgres says nothing by not asking Redis; one that asks neither does.
     let idle = |group: &Group| group.lines.iter().all(all_zero);
@@ -255,6 +265,18 @@ fn allocations(finder: &Finder<'_>, notes: &mut Notes) -> Group {
     let lines = wanted.iter().filter_map(|wanted| finder.line(wanted, notes)).collect();
     let how = "of the service, by counters in its heap".to_owned();
     Group { title: "Allocations, per request", how, lines, remarks: Vec::new() }
+}
+
+fn collector(finder: &Finder<'_>, notes: &mut Notes) -> Group {
+    let wanted = [
+        ("collections", Metric::GcCollectionsPerSecond, "/s"),
+        ("stop-the-world, of time", Metric::GcStopTheWorldShare, "share"),
+        ("its CPU time, of one CPU", Metric::GcCpuShare, "share"),
+    ]
+    .map(|(name, metric, unit)| Wanted::new(name, metric, unit, FAIR));
+    let lines = wanted.iter().filter_map(|wanted| finder.line(wanted, notes)).collect();
+    let how = "printed by the runtime in the laps above".to_owned();
+    Group { title: "Garbage collector", how, lines, remarks: Vec::new() }
 }
 
 fn memory(finder: &Finder<'_>, notes: &mut Notes) -> Group {

@@ -11,7 +11,7 @@ use assay_analyses::metric::{Kind, Metric};
 use assay_analyses::observer::{ObserverEffect, PassEffect};
 use assay_analyses::ping_price::PingPrice;
 use assay_analyses::verdict::Verdict;
-use assay_captures::lap::{Lap, Load, ProbeState};
+use assay_captures::lap::{Lap, Load, ProbeState, Slice};
 use assay_captures::manifest::Status;
 use assay_captures::run_record;
 use assay_captures::units::{Moment, Nanos};
@@ -194,6 +194,7 @@ fn lap(report: &Report, lap: &Lap) -> model::Lap {
         body_bytes: lap.body_bytes,
         latency: latency(lap),
         cpu: cpu.cloned().unwrap_or_default(),
+        timeline: lap.timeline.iter().map(slice).collect(),
         postgres_calls: lap.postgres_calls,
         generator_cpu: lap.generator.map(|generator| generator.cpu.seconds()),
         generator_run_queue_wait: lap
@@ -201,6 +202,17 @@ fn lap(report: &Report, lap: &Lap) -> model::Lap {
             .and_then(|generator| generator.run_queue_wait)
             .map(Nanos::seconds),
         captures: lap.captures.clone(),
+    }
+}
+
+fn slice(slice: &Slice) -> model::Slice {
+    let seconds = |nanos: Nanos| (slice.answers > 0).then(|| nanos.seconds());
+    model::Slice {
+        answers: slice.answers,
+        p50: seconds(slice.p50),
+        p99: seconds(slice.p99),
+        max: seconds(slice.max),
+        machine_busy: slice.machine_busy,
     }
 }
 

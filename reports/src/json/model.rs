@@ -267,6 +267,8 @@ pub struct Lap {
     pub latency: BTreeMap<String, f64>,
     /// CPU seconds per request, by process.
     pub cpu: BTreeMap<String, f64>,
+    /// Second by second; empty in laps under a second.
+    pub timeline: Vec<Slice>,
     /// Statements that pg_stat_statements counted.
     pub postgres_calls: Option<u64>,
     /// CPU seconds of the load driver.
@@ -275,6 +277,22 @@ pub struct Lap {
     pub generator_run_queue_wait: Option<f64>,
     /// Captures that cover it: probe → folder.
     pub captures: BTreeMap<String, String>,
+}
+
+/// One second of a lap.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Slice {
+    /// Answers that came in it.
+    pub answers: u64,
+    /// Seconds within which half of them came; null without any.
+    pub p50: Option<f64>,
+    /// Seconds within which 99 in 100 came; null without any.
+    pub p99: Option<f64>,
+    /// Seconds of the longest; null without any.
+    pub max: Option<f64>,
+    /// Share of the machine's CPUs that was busy.
+    pub machine_busy: Option<f64>,
 }
 
 /// One subject's variant.

@@ -62,16 +62,16 @@ fn expected(expectation: &Expectation) -> String {
 /// `9 → 6 (−33 %)`, `1,020 → 1,310 req/s (+28 %; 27 % to 30 % in 6 rounds)`.
 fn figures(expectation: &Expectation, found: &Found) -> String {
     let ucum = Metric::from_name(&expectation.metric).map_or("1", Metric::unit);
-    // Rates and shares of a collector are no rates of requests.
-    let ucum =
-        if ucum == "1/s" && expectation.metric != Metric::Throughput.name() { "1" } else { ucum };
+    // A rate of something else than requests.
+    let other = ucum == "1/s" && expectation.metric != Metric::Throughput.name();
+    let count = if other { "/s" } else { "" };
     let spread = |value: f64| match found.by {
         By::Counts => 0.0,
         // Four digits at most, and of noisy figures no more than three mean anything.
         By::Rounds(_) | By::Intervals => value.abs() / 300.0,
     };
     let amounts = [(found.base, spread(found.base)), (found.flipped, spread(found.flipped))];
-    let scale = Scale::of(ucum, "", &amounts);
+    let scale = Scale::of(ucum, count, &amounts);
     let unit = if scale.unit.is_empty() { String::new() } else { format!(" {}", scale.unit) };
     let amounts = format!("{} → {}{unit}", scale.show(found.base), scale.show(found.flipped));
     let percent = |share: f64| {
