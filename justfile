@@ -48,6 +48,10 @@ race *args:
     cargo build --release --locked -p assay
     python3 captures/race/race.py {{ args }}
 
+# The loop of the blog's /compute without the web, in Rust and in Go: times, instructions, hot loops
+prime-loop *args:
+    python3 lab/experiments/prime-loop/prime_loop.py {{ args }}
+
 # Tests of the subjects that ship, each in its own workspace
 test-subjects:
     cd lab/experiments/blog/subjects/axum-sqlx && cargo test --release --locked

@@ -19,13 +19,14 @@ pub type Amount = (f64, f64);
 
 impl Scale {
     /// The scale of a row of amounts in a UCUM unit (`s`, `By`, `1/s`, `1`); counts show `count`
-    /// as their unit, and so do rates of something else than requests.
+    /// as their unit, and so do rates of something else than requests; shares are shown in `%`.
     #[must_use]
     pub fn of(ucum: &str, count: &'static str, amounts: &[Amount]) -> Self {
         let largest = amounts.iter().map(|(value, _)| value.abs()).fold(0.0, f64::max);
         let (unit, factor) = match ucum {
             "s" => time(largest),
             "By" => size(largest),
+            "1" if count == "%" => (count, 100.0),
             "1/s" if count.is_empty() => ("req/s", 1.0),
             _ => (count, 1.0),
         };

@@ -270,8 +270,8 @@ fn allocations(finder: &Finder<'_>, notes: &mut Notes) -> Group {
 fn collector(finder: &Finder<'_>, notes: &mut Notes) -> Group {
     let wanted = [
         ("collections", Metric::GcCollectionsPerSecond, "/s"),
-        ("stop-the-world, of time", Metric::GcStopTheWorldShare, "share"),
-        ("its CPU time, of one CPU", Metric::GcCpuShare, "share"),
+        ("stop-the-world, of time", Metric::GcStopTheWorldShare, "%"),
+        ("its CPU time, of one CPU", Metric::GcCpuShare, "%"),
     ]
     .map(|(name, metric, unit)| Wanted::new(name, metric, unit, FAIR));
     let lines = wanted.iter().filter_map(|wanted| finder.line(wanted, notes)).collect();

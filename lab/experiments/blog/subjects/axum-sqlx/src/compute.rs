@@ -9,7 +9,7 @@ pub async fn page() -> String {
 
 // Not inlined, so that a profile can name it: else its time looks like the router's.
 #[inline(never)]
-fn sum_of_primes(limit: i64) -> i64 {
+pub(crate) fn sum_of_primes(limit: i64) -> i64 {
     (2..limit).filter(|&number| is_prime(number)).sum()
 }
 

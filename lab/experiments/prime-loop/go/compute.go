@@ -1,0 +1,1 @@
+../../blog/subjects/go-pgx/compute.go

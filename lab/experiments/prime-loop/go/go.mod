@@ -1,0 +1,3 @@
+module prime-loop
+
+go 1.23.0
