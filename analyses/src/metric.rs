@@ -66,6 +66,9 @@ pub enum Metric {
     HttpBytesSent,
     /// Bytes of HTTP from server to client.
     HttpBytesReceived,
+    /// Segments with bytes of HTTP from server to client: a short response that is written at once
+    /// is one.
+    HttpPieces,
     /// Time in which an answer was owed; label `on`: `postgres`, `redis`. Idle machine.
     Wait,
     /// From the request to the first trip. Idle machine.
@@ -179,6 +182,7 @@ impl Metric {
         Self::HttpMissingBytes,
         Self::HttpBytesSent,
         Self::HttpBytesReceived,
+        Self::HttpPieces,
         Self::Wait,
         Self::PhaseBefore,
         Self::PhaseBetween,
@@ -296,6 +300,7 @@ impl Metric {
             Self::HttpResponses => ("http.responses", "1", Exact),
             Self::HttpBytesSent => ("http.bytes_sent", "By", Exact),
             Self::HttpBytesReceived => ("http.bytes_received", "By", Exact),
+            Self::HttpPieces => ("http.pieces", "1", Noisy),
             Self::Wait => ("wait", "s", Noisy),
             Self::PhaseBefore => ("phase.before", "s", Noisy),
             Self::PhaseBetween => ("phase.between", "s", Noisy),

@@ -183,16 +183,18 @@ fn a_cached_page_that_asks_postgres_is_found() {
 }
 
 #[test]
-fn two_writes_beyond_the_round_trips_are_found() {
-    let case = |writev| {
+fn a_short_response_in_two_packets_is_found_and_a_run_time_that_wakes_itself_is_not() {
+    let case = |pieces, bytes| {
         Case::new(&ONE, None)
-            .cost("a", "serial", Metric::PostgresFlights, "", 9.0)
-            .cost("a", "serial", Metric::RedisFlights, "", 0.0)
-            .cost("a", "syscalls", Metric::Syscalls, "sendto", 9.0)
-            .cost("a", "syscalls", Metric::Syscalls, "writev", writev)
+            .cost("a", "serial", Metric::HttpResponses, "", 1.0)
+            .cost("a", "serial", Metric::HttpPieces, "", pieces)
+            .cost("a", "serial", Metric::HttpBytesReceived, "", bytes)
+            // One for each wake-up, and none on the wire.
+            .cost("a", "syscalls", Metric::Syscalls, "write", 12.0)
     };
-    assert_eq!(case(2.0).rules(), ["small-writes"]);
-    assert!(case(1.0).rules().is_empty());
+    assert_eq!(case(2.0, 300.0).rules(), ["small-writes"]);
+    assert!(case(1.0, 300.0).rules().is_empty());
+    assert!(case(3.0, 100_000.0).rules().is_empty(), "a long one takes several");
 }
 
 #[test]

@@ -80,6 +80,9 @@ impl Books {
             (Protocol::Redis, Side::Server) => Count::RedisReceived,
         };
         self.charge(moment, count, bytes);
+        if count == Count::HttpReceived {
+            self.charge(moment, Count::HttpPieces, 1);
+        }
     }
 
     pub(super) fn fault(

@@ -45,9 +45,10 @@ pub enum Count {
     HttpResponses,
     HttpSent,
     HttpReceived,
+    HttpPieces,
 }
 
-const PLAIN: usize = Count::HttpReceived as usize + 1;
+const PLAIN: usize = Count::HttpPieces as usize + 1;
 const REASONS: usize = Reason::ALL.len();
 
 /// All counts of one owner.

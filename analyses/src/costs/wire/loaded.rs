@@ -35,7 +35,7 @@ pub struct WireOutcome {
 }
 
 /// Each metric, where it is counted, and whether it is told apart by reason.
-pub(super) const METRICS: [(Protocol, Metric, Count, bool); 18] = [
+pub(super) const METRICS: [(Protocol, Metric, Count, bool); 19] = [
     (Protocol::Postgres, Metric::PostgresExecutions, Count::Executions, true),
     (Protocol::Postgres, Metric::PostgresReadyForQuery, Count::ReadyForQuery, true),
     (Protocol::Postgres, Metric::PostgresFlights, Count::Flights, true),
@@ -54,6 +54,7 @@ pub(super) const METRICS: [(Protocol, Metric, Count, bool); 18] = [
     (Protocol::Http, Metric::HttpResponses, Count::HttpResponses, false),
     (Protocol::Http, Metric::HttpBytesSent, Count::HttpSent, false),
     (Protocol::Http, Metric::HttpBytesReceived, Count::HttpReceived, false),
+    (Protocol::Http, Metric::HttpPieces, Count::HttpPieces, false),
 ];
 
 pub(super) fn loaded(
