@@ -228,3 +228,21 @@ fn a_baseline_keeps_what_the_limits_are_about_in_one_order() {
     assert_eq!(save_baseline(&limits, &costs), kept);
     assert_eq!(save_baseline(&[], &costs).figures.len(), 4);
 }
+
+#[test]
+fn one_lap_of_something_noisy_is_not_exact() {
+    let mut costs = [cost("page/detail/fair", Metric::Throughput, (1_000.0, 1_000.0, 1_000.0))];
+    let at_least = |amount| [limit(Metric::Throughput, Side::AtLeast, Bound::Amount(amount))];
+    let set = |costs: &mut [Cost; 1], samples| {
+        let Amount::Measured(figure) = &mut costs[0].amount else { panic!("it was") };
+        figure.samples = samples;
+    };
+    set(&mut costs, 1);
+    for amount in [900.0, 1_100.0] {
+        assert_eq!(told(&at_least(amount), &costs, None), ["page/detail/fair: CannotTell"]);
+    }
+    // Several laps that are all the same are no accident.
+    set(&mut costs, 6);
+    assert_eq!(told(&at_least(900.0), &costs, None), ["page/detail/fair: Holds"]);
+    assert_eq!(told(&at_least(1_100.0), &costs, None), ["page/detail/fair: Broken"]);
+}
