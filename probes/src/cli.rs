@@ -72,6 +72,10 @@ pub struct Description {
     pub tools: &'static [&'static str],
     /// The capabilities that it needs, as `setcap` spells them.
     pub rights: &'static [&'static str],
+    /// Those that only a part of it needs.
+    pub more_rights: &'static [&'static str],
+    /// That part, as the subject of a sentence; empty where there is none.
+    pub more: &'static str,
     /// What is not measured without these rights, as the subject of a sentence; empty where none
     /// is needed.
     pub without: &'static str,

@@ -29,6 +29,8 @@
 //!         summary: "counts what the service does",
 //!         tools: &[],
 //!         rights: &["cap_sys_ptrace"],
+//!         more_rights: &[],
+//!         more: "",
 //!         without: "what other users' processes do",
 //!         cost: "none that can be measured",
 //!     };

@@ -10,16 +10,19 @@ const COLUMNS: [(&str, &str); 3] = [
     ("cpu", "the parts of CPU time"),
 ];
 
-/// One sentence for each probe that may not record.
+/// One sentence for each probe that may not record, or not all.
 #[must_use]
 pub fn lost(programs: &ProbePrograms) -> Vec<String> {
     let lost = COLUMNS.into_iter().filter_map(|(question, columns)| {
         let program = programs.program(question);
-        let rights = lacking_rights_of(&program);
-        (!rights.is_empty()).then(|| {
-            let (rights, program) = (rights.join(","), program.display());
-            format!("{columns}: not measured without root, or: setcap {rights}+ep {program}")
-        })
+        let lacking = lacking_rights_of(&program);
+        let lost = match (lacking.core.is_empty(), lacking.more.is_empty()) {
+            (false, _) => columns,
+            (true, false) => &lacking.part,
+            (true, true) => return None,
+        };
+        let (rights, program) = (&lacking.all, program.display());
+        Some(format!("{lost}: not measured without root, or: setcap {rights}+ep {program}"))
     });
     lost.collect()
 }

@@ -37,6 +37,8 @@ impl Probe for Args {
         summary: "heap blocks and bytes, counted by a library preloaded into the program",
         tools: &[],
         rights: &[],
+        more_rights: &[],
+        more: "",
         without: "",
         cost: "two atomic additions for each allocation; none that can be measured",
     };

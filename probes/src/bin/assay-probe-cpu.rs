@@ -46,6 +46,8 @@ impl Probe for Args {
         summary: "stacks of everything that runs on a CPU, a few hundred times a second",
         tools: &["perf"],
         rights: &["cap_perfmon", "cap_syslog"],
+        more_rights: &[],
+        more: "",
         without: "CPU time by phase (by process it is)",
         cost: "about 4 % of the service's CPU time at 1,999 samples a second, less at fewer",
     };

@@ -50,6 +50,8 @@ impl Probe for Args {
         summary: "system calls by name and failures, counted in the kernel or traced by strace",
         tools: &["strace"],
         rights: &["cap_bpf", "cap_perfmon", "cap_sys_ptrace"],
+        more_rights: &[],
+        more: "",
         without: "system calls, by name and in vain",
         cost: "bpf: none that can be measured; strace: the service runs at a third of its speed",
     };

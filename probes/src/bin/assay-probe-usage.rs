@@ -40,6 +40,8 @@ impl Probe for Args {
         summary: "CPU time, context switches, run-queue wait and memory, from clocks and /proc",
         tools: &[],
         rights: &["cap_sys_ptrace"],
+        more_rights: &[],
+        more: "",
         without: "processes of other users, in part (your own are)",
         cost: "none: the service's processes are read from outside, a few times a second",
     };

@@ -92,7 +92,9 @@ impl Probe for Args {
         summary: "every packet between the service, its clients, Postgres and Redis; Unix sockets \
                   by the service's own calls (BPF)",
         tools: &[],
-        rights: &["cap_net_raw", "cap_bpf", "cap_perfmon"],
+        rights: &["cap_net_raw"],
+        more_rights: &["cap_bpf", "cap_perfmon"],
+        more: "what passes on Unix sockets",
         without: "round trips, statements, rows and bytes of Postgres and Redis, and waiting times",
         cost: "packets: up to 6 % of the rate while on; sockets: about 1 µs a call on a socket; \
                none while off",

@@ -34,6 +34,10 @@ struct Description {
     tools: Vec<String>,
     rights: Vec<String>,
     #[serde(default)]
+    more_rights: Vec<String>,
+    #[serde(default)]
+    more: String,
+    #[serde(default)]
     without: String,
 }
 
@@ -46,7 +50,15 @@ impl Description {
                 let _never = write!(text, "; {label} {}", names.join(", "));
             }
         }
+        if !self.more_rights.is_empty() {
+            let _never = write!(text, "; {} for {}", self.more_rights.join(", "), self.more);
+        }
         text
+    }
+
+    /// Each right that it or a part of it needs.
+    fn all(&self) -> impl Iterator<Item = &str> {
+        self.rights.iter().chain(&self.more_rights).map(String::as_str)
     }
 }
 
@@ -110,9 +122,22 @@ fn stored_in(file: &Path) -> u64 {
     if length < 20 || word(0) & 1 == 0 { 0 } else { word(4) | word(12) << 32 }
 }
 
+/// What a probe may not do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lacking {
+    /// The capabilities without which it records nothing.
+    pub core: Vec<String>,
+    /// Those without which a part is missing.
+    pub more: Vec<String>,
+    /// That part, as the subject of a sentence.
+    pub part: String,
+    /// All that it needs, as `setcap` takes them: what it sets replaces what was there.
+    pub all: String,
+}
+
 /// The capabilities that this probe says it needs and that neither this process nor the probe's
 /// file has; none where it says nothing.
-pub fn lacking_rights_of(program: &Path) -> Vec<String> {
+pub fn lacking_rights_of(program: &Path) -> Lacking {
     let output = Command::new(program).arg("--describe").stdin(Stdio::null()).output();
     let described =
         output.ok().and_then(|output| serde_json::from_slice::<Description>(&output.stdout).ok());
@@ -121,9 +146,14 @@ pub fn lacking_rights_of(program: &Path) -> Vec<String> {
         let number = CAPABILITIES.iter().find(|(known, _)| known == right);
         number.is_some_and(|(_, number)| held >> number & 1 == 1)
     };
-    let mut rights = described.map_or_else(Vec::new, |described| described.rights);
-    rights.retain(|right| !has(right));
-    rights
+    let Some(described) = described else { return Lacking::default() };
+    let all = described.all().collect::<Vec<_>>().join(",");
+    let without = |mut rights: Vec<String>| {
+        rights.retain(|right| !has(right));
+        rights
+    };
+    let (core, more) = (without(described.rights), without(described.more_rights));
+    Lacking { core, more, part: described.more, all }
 }
 
 /// Who is asking.
@@ -170,8 +200,12 @@ fn probe(rights: &Rights, programs: &ProbePrograms, question: &str) -> Check {
     let Ok(described) = serde_json::from_slice::<Description>(&output.stdout) else {
         return missing_probe(&what, &program);
     };
-    let needed = described.rights.iter().map(String::as_str);
-    let lacking: Vec<&str> = needed.filter(|right| !rights.of_probe(question, right)).collect();
+    let without = |needed: &[String]| -> Vec<String> {
+        let lacking = needed.iter().filter(|right| !rights.of_probe(question, right));
+        lacking.cloned().collect()
+    };
+    let (core, more) = (without(&described.rights), without(&described.more_rights));
+    let lacking = [&core[..], &more].concat();
     if lacking.is_empty() {
         return Check::good(&what, described.in_words());
     }
@@ -180,10 +214,13 @@ fn probe(rights: &Rights, programs: &ProbePrograms, question: &str) -> Check {
         found.push_str("; its file system is mounted nosuid, so setcap does nothing there");
     }
     // setcap replaces what was there: all rights, not the missing ones alone.
-    let mend = format!("sudo setcap {}=ep {}", described.rights.join(","), program.display());
+    let all: Vec<&str> = described.all().collect();
+    let mend = format!("sudo setcap {}=ep {}", all.join(","), program.display());
+    let part = core.is_empty();
     // A part of it is still measured, so nothing is missing that a run cannot do without.
-    let state = if question == "usage" { State::Doubtful } else { State::Missing };
-    Check::bad(&what, state, &found, &described.without, &mend)
+    let state = if part || question == "usage" { State::Doubtful } else { State::Missing };
+    let cost = if part { &described.more } else { &described.without };
+    Check::bad(&what, state, &found, cost, &mend)
 }
 
 #[cfg(test)]
