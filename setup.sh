@@ -27,6 +27,9 @@ have chromium || need chromium
 have setcap || [ -x /usr/sbin/setcap ] || need libcap2-bin
 # The pooler that end-to-end tests put between a service and its Postgres.
 have pgbouncer || [ -x /usr/sbin/pgbouncer ] || need pgbouncer
+# Services of the end-to-end tests that speak HTTP/2 and TLS.
+have node || need nodejs
+have openssl || need openssl
 # Clients of the end-to-end tests.
 system_python() { /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
 system_python asyncpg || need python3-asyncpg

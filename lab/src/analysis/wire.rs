@@ -69,7 +69,8 @@ fn uncounted(recorded: &Recorded<'_>) -> Option<String> {
     let foreign = recorded.laps.iter().any(|lap| lap.load == Load::Foreign);
     (foreign && recorded.requests() == 0).then(|| {
         "no HTTP/1 responses of the service were seen, so there is nothing to divide by: nobody \
-         sent anything, or it speaks HTTP/2, gRPC or TLS"
+         sent anything, or it speaks HTTP/2, gRPC or TLS; assay observe --follow gives totals by \
+         second then, and requests sent with --url, through whatever speaks so, are counted"
             .to_owned()
     })
 }

@@ -10,6 +10,7 @@ mod observe;
 mod observe_command;
 mod observe_far;
 mod observe_follow;
+mod observe_opaque;
 mod observe_pooler;
 mod services;
 mod unprivileged;

@@ -108,6 +108,17 @@ impl Results {
         assert!(all.contains(words), "{words}: {all}");
     }
 
+    /// The amounts of a metric in a pass, whatever their labels.
+    pub(crate) fn amounts<'a>(
+        &'a self,
+        pass: &'a str,
+        metric: &'a str,
+    ) -> impl Iterator<Item = &'a Value> {
+        let costs = self.0["costs"].as_array().expect("costs").iter();
+        let these = costs.filter(move |cost| cost["metric"] == metric && cost["pass"] == pass);
+        these.map(|cost| &cost["amount"])
+    }
+
     pub(crate) fn amount(&self, pass: &str, metric: &str, labels: &[(&str, &str)]) -> f64 {
         let wanted: BTreeMap<&str, &str> = labels.iter().copied().collect();
         let costs = self.0["costs"].as_array().expect("costs").iter();

@@ -88,7 +88,7 @@ impl Drop for Far {
 }
 
 /// A process that ends with its owner, and with the test.
-pub(crate) struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
     pub(crate) fn start(command: &mut Command) -> Self {
@@ -178,7 +178,7 @@ impl Site {
     }
 }
 
-fn observe(run: &Path, options: &[&str]) -> Results {
+pub(crate) fn observe(run: &Path, options: &[&str]) -> Results {
     let _none = fs::remove_dir_all(run);
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
     command.arg("observe").args(options).arg("--json").arg("--out").arg(run);
