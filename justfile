@@ -24,6 +24,19 @@ lint:
 unit *args:
     cargo test --workspace --locked {{ args }}
 
+# Whoever dies or fails at whatever stage: the fast tests of it are in `unit`, these are all
+faults:
+    cargo build --locked -p assay -p assay-probes -p assay-allocation-counter
+    cargo test --locked -p assay-probes --test faults
+    ASSAY_FAULTS=1 cargo test --locked -p assay --test it -- --test-threads=1 \
+        faults:: kills:: incomplete:: secrets:: floods::
+
+# A service under load and every probe recording for so long: memory flat, no drift of counts
+soak minutes="30":
+    cargo build --release --locked -p assay-probes
+    ASSAY_SOAK_MINUTES={{ minutes }} cargo test --release --locked -p assay --test soak -- \
+        --nocapture --test-threads=1
+
 # Refuse broken documentation
 docs:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet

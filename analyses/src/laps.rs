@@ -201,6 +201,7 @@ pub(crate) mod tests {
                 buckets: vec![(2_000_000, rate - 1), (9_000_000, 1)],
             },
             postgres_calls: None,
+            spoiled: None,
             generator: None,
             timeline: Vec::new(),
             captures: BTreeMap::new(),

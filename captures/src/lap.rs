@@ -56,6 +56,10 @@ pub struct Lap {
     /// What the load driver itself used: a driver short of CPU makes every rate a lower bound.
     #[serde(default)]
     pub generator: Option<Generator>,
+    /// Why no figure may be made of it, in one line: its subject or a service ended, or the clock
+    /// was set. What is here is as far as it came.
+    #[serde(default)]
+    pub spoiled: Option<String>,
     /// The captures that cover this lap: probe name → folder, relative to the run directory.
     pub captures: BTreeMap<String, String>,
 }

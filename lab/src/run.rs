@@ -204,11 +204,10 @@ impl Laboratory {
 
     /// Statements that the subject's role has executed, as `pg_stat_statements` counts them;
     /// `None` where it cannot tell.
-    pub fn statement_calls(&self) -> Result<Option<u64>> {
-        match &self.services.postgres {
-            None => Ok(None),
-            Some(postgres) => self.runtime.block_on(postgres.statement_calls()),
-        }
+    pub fn statement_calls(&mut self) -> Result<Option<u64>> {
+        let Some(postgres) = &self.services.postgres else { return Ok(None) };
+        let asked = self.runtime.block_on(postgres.statement_calls());
+        self.services.explain(asked)
     }
 
     /// How many connections the subject's role has open in Postgres; `None` without a Postgres.
@@ -230,8 +229,7 @@ impl Laboratory {
 
     /// An error, with its last words, when a private service has ended.
     pub fn check_services(&mut self) -> Result<()> {
-        self.services.postgres.as_mut().map_or(Ok(()), Postgres::check)?;
-        self.services.redis.as_mut().map_or(Ok(()), Redis::check)
+        self.services.check()
     }
 }
 
@@ -278,16 +276,24 @@ impl Materials {
             let name = service.role.word().to_owned();
             self.run.record.versions.insert(name, service.version.clone());
         }
-        self.seed(&services).await?;
-        let routes = self.work_out_routes(&services).await?;
+        let mut services = services;
+        let asked = self.ask_services(&services).await;
+        let routes = services.explain(asked)?;
+        self.run.save()?;
+        Ok(Prepared { probes, services, routes })
+    }
+
+    /// Seeds, works out the requests, and measures a round trip.
+    async fn ask_services(&mut self, services: &Services) -> Result<Vec<PlannedRoute>> {
+        self.seed(services).await?;
+        let routes = self.work_out_routes(services).await?;
         if let Some(postgres) = &services.postgres {
             match postgres.select_1_round_trip().await {
                 Ok(median) => self.run.record.select_1 = Some(median),
                 Err(error) => self.run.record.notes.push(format!("{error:#}")),
             }
         }
-        self.run.save()?;
-        Ok(Prepared { probes, services, routes })
+        Ok(routes)
     }
 
     /// What is missing is told before minutes are spent on builds.

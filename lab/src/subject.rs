@@ -19,7 +19,7 @@ use crate::child::Upbringing;
 use crate::experiment::template::{Values, expand};
 use crate::experiment::{Ready, Subject, Variant};
 use crate::pinning::CoreSet;
-use crate::processes;
+use crate::processes::{self, Process};
 use crate::services::Services;
 use crate::services::private::free_port;
 use crate::ui::Progress;
@@ -105,7 +105,7 @@ pub async fn start(
         address,
         roots: vec![ids::Pid(child.id())],
         port: Port(address.port()),
-        life: Life::Ours { child, output },
+        life: Life::Ours { child, output, known: Vec::new() },
     };
     running.wait_until_ready(&subject.ready).await?;
     Ok(running)
@@ -174,6 +174,8 @@ pub enum Life {
         child: Child,
         /// What it printed, both streams.
         output: PathBuf,
+        /// Its descendants at the last look: they may outlive a first process that dies.
+        known: Vec<Process>,
     },
     /// Somebody else: it is never touched.
     Foreign,
@@ -181,19 +183,24 @@ pub enum Life {
 
 impl RunningSubject {
     /// Stops its processes where they are, so that they cost nothing while another one is loaded.
-    pub fn freeze(&self) {
+    pub fn freeze(&mut self) {
         self.signal(Signal::SIGSTOP);
     }
 
     /// Lets its processes go on.
-    pub fn thaw(&self) {
+    pub fn thaw(&mut self) {
         self.signal(Signal::SIGCONT);
     }
 
-    /// Signals everything that we have started; what somebody else has, never.
-    fn signal(&self, signal: Signal) {
-        if let Life::Ours { child, .. } = &self.life {
-            processes::signal_tree(Pid::from_raw(child.id().cast_signed()), signal);
+    /// Signals everything that we have started; what somebody else has, never: also not who was
+    /// given the number of one that has ended.
+    fn signal(&mut self, signal: Signal) {
+        if self.is_alive()
+            && let Life::Ours { child, known, .. } = &mut self.life
+        {
+            let root = Pid::from_raw(child.id().cast_signed());
+            *known = processes::descendants(root);
+            processes::signal_tree(root, signal);
         }
     }
 
@@ -237,7 +244,14 @@ impl RunningSubject {
         let mut last = "nothing listens".to_owned();
         loop {
             if let Some(status) = self.ended() {
-                bail!("{} ended before it was ready ({status}){}", self.name(), self.quote());
+                // Who goes into the background can be neither watched nor stopped.
+                let hint = if status == "exit status: 0" {
+                    "; a subject that goes into the background must be told to stay"
+                } else {
+                    ""
+                };
+                let quote = self.quote();
+                bail!("{} ended before it was ready ({status}{hint}){quote}", self.name());
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -280,15 +294,28 @@ impl RunningSubject {
         }
     }
 
+    /// Who is left of a subject whose first process has ended: those who were known, and those of
+    /// its process group.
+    fn left_behind(&self) -> Vec<Process> {
+        let Life::Ours { child, known, .. } = &self.life else { return Vec::new() };
+        let root = Pid::from_raw(child.id().cast_signed());
+        let is_left = |process: &Process| {
+            known.iter().any(|known| (known.pid, &known.name) == (process.pid, &process.name))
+                || nix::unistd::getpgid(Some(process.pid)) == Ok(root)
+        };
+        // Orphans come to us; nobody else's process is looked at.
+        processes::descendants(nix::unistd::getpid()).into_iter().filter(is_left).collect()
+    }
+
     fn end(&mut self) {
-        if self.ended().is_some() {
-            return;
-        }
+        let alive = self.is_alive();
         let Life::Ours { child, .. } = &self.life else { return };
         let root = Pid::from_raw(child.id().cast_signed());
-        let tree = processes::descendants(root);
-        let _gone = kill(root, Signal::SIGTERM);
-        self.thaw();
+        let tree = if alive { processes::descendants(root) } else { self.left_behind() };
+        if alive {
+            let _gone = kill(root, Signal::SIGTERM);
+            self.thaw();
+        }
         let deadline = Instant::now() + GRACE;
         while self.is_alive() && Instant::now() < deadline {
             sleep(Duration::from_millis(5));
@@ -301,6 +328,7 @@ impl RunningSubject {
             }
         }
         if let Life::Ours { child, .. } = &mut self.life {
+            // Does nothing to one that has been waited for.
             let _gone = child.kill();
             let _status = child.wait();
         }

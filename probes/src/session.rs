@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use assay_captures::manifest::Status;
 use assay_captures::units::Span;
 use nix::sys::stat::{Mode, umask};
@@ -125,7 +125,8 @@ fn session<P: Probe>(probe: &P) -> Result<()> {
     let events = Events::new()?;
     let mut folder = CaptureFolder::begin(out, &P::DESCRIPTION, args)?;
     let recorded = record(probe, &mut folder, events);
-    let recorded = recorded.and_then(|()| ensure_one_clock(&folder));
+    let one_clock = ensure_one_clock(&mut folder);
+    let recorded = recorded.and(one_clock);
     folder.manifest.window =
         Some(Span { start: folder.manifest.clock.realtime, end: clock::now() });
     folder.manifest.status = match &recorded {
@@ -141,16 +142,19 @@ fn session<P: Probe>(probe: &P) -> Result<()> {
 
 /// Moments in a capture are of CLOCK_REALTIME: after a step those before and behind it cannot be
 /// told apart, so nothing can be counted in a span of time.
-fn ensure_one_clock(folder: &CaptureFolder) -> Result<()> {
+fn ensure_one_clock(folder: &mut CaptureFolder) -> Result<()> {
     let step = clock::step(folder.manifest.clock, clock::anchor());
-    ensure!(
-        step.unsigned_abs() <= clock::STEP_MAX,
+    if step.unsigned_abs() <= clock::STEP_MAX {
+        return Ok(());
+    }
+    let integrity = &mut folder.manifest.integrity;
+    integrity.insert("clock_step_nanoseconds".into(), step.unsigned_abs());
+    bail!(
         "the machine's clock was set {} by {:.3} s while recording: times in the capture do not \
          fit together; record again",
         if step > 0 { "forward" } else { "back" },
         step.unsigned_abs() as f64 / 1e9
-    );
-    Ok(())
+    )
 }
 
 fn record<P: Probe>(probe: &P, folder: &mut CaptureFolder, events: Events) -> Result<()> {

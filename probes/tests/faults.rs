@@ -119,31 +119,10 @@ fn a_trace_whose_strace_was_killed_is_not_called_whole_and_the_service_lives_on(
     }
 }
 
-/// A library that shifts CLOCK_REALTIME of whoever it is loaded into by what a file says: no test
-/// may set the machine's clock.
-const SHIM: &str = r#"
-use std::ffi::c_long;
-#[repr(C)]
-pub struct Time { seconds: c_long, nanos: c_long }
-unsafe extern "C" { fn syscall(number: c_long, clock: c_long, time: *mut Time) -> c_long; }
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn clock_gettime(clock: i32, time: *mut Time) -> i32 {
-    let number = if cfg!(target_arch = "x86_64") { 228 } else { 113 };
-    let result = unsafe { syscall(number, clock as c_long, time) };
-    if clock == 0 && result == 0 {
-        let path = std::env::var_os("CLOCK_SHIFT").unwrap_or_default();
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let shift: c_long = text.trim().parse().unwrap_or(0);
-        unsafe { (*time).seconds += shift; }
-    }
-    result as i32
-}
-"#;
-
-/// Builds the library.
+/// Builds a library that sets the clock of whoever it is loaded into: no test may set the
+/// machine's.
 fn shim(folder: &Folder) -> PathBuf {
-    let source = folder.join("shim.rs");
-    fs::write(&source, SHIM).unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clock_shim/shim.rs");
     let library = folder.join("libshim.so");
     let status = Command::new("rustc")
         .args(["--edition", "2024", "--crate-type", "cdylib", "-o"])

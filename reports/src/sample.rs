@@ -159,6 +159,7 @@ fn lap(variant: &str, route: &str, round: u32, order: u32, rate: u64) -> Lap {
             buckets: vec![(10_000_000_000 / rate, rate - 100), (20_000_000, 100)],
         },
         postgres_calls: None,
+        spoiled: None,
         generator: None,
         timeline: Vec::new(),
         captures: BTreeMap::new(),

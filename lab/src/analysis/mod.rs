@@ -41,9 +41,11 @@ fn is_fair(pass: &str) -> bool {
 pub fn analyze(run: &Path) -> Result<Report> {
     let record = capture::run_record(run)
         .with_context(|| format!("{} is not a run of assay", run.display()))?;
-    let mut laps = all_laps(run, &record)?;
+    let mut all = all_laps(run, &record)?;
     let mut sheet = Sheet::new(run);
-    foreign::count_requests(&sheet, &mut laps);
+    foreign::count_requests(&sheet, &mut all);
+    let laps: Vec<Lap> = all.iter().filter(|lap| lap.spoiled.is_none()).cloned().collect();
+    lost_laps(&mut sheet, &all);
     let fair: Vec<Lap> = laps.iter().filter(|lap| is_fair(&lap.pass)).cloned().collect();
     sheet.costs.extend(laps::costs(&fair));
     let rules = rules(run)?;
@@ -98,7 +100,7 @@ pub fn analyze(run: &Path) -> Result<Report> {
         checks: sheet.checks,
         observer_effects,
         pass_effects,
-        laps,
+        laps: all,
         lap_cpu: used.fair,
         requests: sheet.requests,
         distributions: sheet.distributions,
@@ -118,6 +120,21 @@ fn self_tests(fair: FairLaps<'_>, record: &RunRecord) -> Vec<(Metric, SelfTest)>
     let copy = record.arms.iter().find(|arm| is_copy(arm, record));
     let (Some(reference), Some(copy)) = (record.arms.first(), copy) else { return Vec::new() };
     aa::self_tests(fair, &ablation::name(reference), &ablation::name(copy))
+}
+
+/// Says of each lap that does not count why.
+fn lost_laps(sheet: &mut Sheet, laps: &[Lap]) {
+    for cell in Cells::of(laps) {
+        let mut reasons: Vec<&str> =
+            cell.laps.iter().filter_map(|lap| lap.spoiled.as_deref()).collect();
+        if reasons.is_empty() {
+            continue;
+        }
+        let lost = reasons.len() as f64;
+        reasons.dedup();
+        let origin = cell.origin(&run_dir::pass(&cell.first().pass));
+        sheet.check(&origin, "laps lost", lost, sheet::Against::none(&reasons.join("; ")));
+    }
 }
 
 /// The rules for CPU phases: those of the run's experiment, then those that ship.

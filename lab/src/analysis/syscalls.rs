@@ -43,6 +43,10 @@ fn counted(sheet: &mut Sheet, cell: &Cell<'_>, recorded: &Recorded<'_>) {
         return sheet.not_measured(&origin, &METRICS, &lost(&error));
     }
     decoder.finish(&mut fold);
+    if let Some(&lost @ 1..) = manifest.integrity.get("processes_not_followed") {
+        let reason = format!("{lost} processes could not be followed: too many lived at once");
+        return sheet.not_measured(&origin, &METRICS, &reason);
+    }
     let misses = manifest.integrity.get("recursion_misses").copied().unwrap_or(0);
     let kind = kind(cell);
     let against = Against::none("system calls are lower bounds");

@@ -83,6 +83,12 @@ fn read_cell(sheet: &mut Sheet, cell: &Cell<'_>, recorded: &Recorded<'_>, used: 
         }
         decoder.finish(&mut fold);
     }
+    if let Some(reason) = clock_was_set(sheet, recorded) {
+        if fair {
+            sheet.not_measured(&origin, &METRICS, &reason);
+        }
+        return;
+    }
     let usage = fold.finish();
     note_laps(&usage, recorded, fair, used);
     if fair {
@@ -92,6 +98,13 @@ fn read_cell(sheet: &mut Sheet, cell: &Cell<'_>, recorded: &Recorded<'_>, used: 
         used.figures.insert(key, cpu_figures(&costs));
         sheet.costs.extend(costs);
     }
+}
+
+/// Samples are found by their time, also those of a probe that failed later for another reason.
+fn clock_was_set(sheet: &Sheet, recorded: &Recorded<'_>) -> Option<String> {
+    let manifest = capture::manifest(&sheet.folder(&recorded.folder)).ok()?;
+    let was_set = manifest.integrity.contains_key("clock_step_nanoseconds");
+    was_set.then(|| manifest.reason.unwrap_or_else(|| "the machine's clock was set".to_owned()))
 }
 
 fn note_laps(usage: &Usage, recorded: &Recorded<'_>, fair: bool, used: &mut Used) {

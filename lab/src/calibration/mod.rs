@@ -69,7 +69,7 @@ fn one_stage(
         laboratory.run = run;
     }
     match passes::run(laboratory) {
-        Ok(()) => laboratory.run.finish(None)?,
+        Ok(lost) => laboratory.run.finish(lost.as_deref())?,
         Err(ended) => {
             let error = match ended {
                 Ended::Cancelled => anyhow!(Interrupted),

@@ -146,8 +146,8 @@ pub(super) fn conclude(
     let ended = passes::run(&mut laboratory);
     let mut run = close(laboratory);
     match ended {
-        Ok(()) => {
-            run.finish(None)?;
+        Ok(lost) => {
+            run.finish(lost.as_deref())?;
             tell_incomplete_passes(ui, &run);
             let progress = ui.work("analyse");
             let mut report = analysis::analyze(run.path())?;
@@ -157,7 +157,9 @@ pub(super) fn conclude(
             ui.result(&report::rendered(&report, &[], format, ui));
             let path = run.path().display();
             ui.say(&format!("captures, report.html, results.json and tables.md are in {path}"));
-            Ok(measured(ui, &run.record.passes))
+            let Some(lost) = lost else { return Ok(measured(ui, &run.record.passes)) };
+            tell_incomplete(ui, &run);
+            Err(anyhow!(lost))
         }
         Err(Ended::Cancelled) => ended_early(ui, &mut run, Interrupted.into()),
         Err(Ended::Failed(error)) => ended_early(ui, &mut run, error),
@@ -216,8 +218,12 @@ fn ended_early(ui: &Ui, run: &mut RunDirectory, error: anyhow::Error) -> Result<
     if let Err(also) = run.finish(Some(&reason)) {
         ui.warn(&format!("{also:#}"));
     }
-    ui.say(&format!("the run is incomplete; what was recorded is in {}", run.path().display()));
+    tell_incomplete(ui, run);
     Err(error)
+}
+
+fn tell_incomplete(ui: &Ui, run: &RunDirectory) {
+    ui.say(&format!("the run is incomplete; what was recorded is in {}", run.path().display()));
 }
 
 fn tell_incomplete_passes(ui: &Ui, run: &RunDirectory) {

@@ -67,6 +67,8 @@ pub struct LapFigures {
     pub ending: Ending,
     /// From before the first request until everything was quiet.
     pub span: Span,
+    /// By how many nanoseconds CLOCK_REALTIME was set forward meanwhile; negative is back.
+    pub clock_step: i64,
     /// When the last request had been sent.
     pub sent_until: Moment,
     /// Answers up to `sent_until`.
@@ -116,6 +118,15 @@ impl Clock {
 
     pub(super) fn instant(&self) -> Instant {
         self.instant
+    }
+
+    /// What CLOCK_REALTIME has done since and CLOCK_MONOTONIC has not, in nanoseconds. The two go
+    /// at the same pace unless somebody sets the clock.
+    fn step(&self) -> i64 {
+        let read = Self::now();
+        let real = read.moment.0.wrapping_sub(self.moment.0).cast_signed();
+        let passed = read.instant.saturating_duration_since(self.instant).as_nanos();
+        real.wrapping_sub(i64::try_from(passed).unwrap_or(i64::MAX))
     }
 }
 
@@ -245,6 +256,7 @@ impl Shared {
         LapFigures {
             ending,
             span: Span { start: start.moment(), end: now() },
+            clock_step: start.step(),
             sent_until: tally.last_sent.map_or(start.moment(), |sent| start.moment_of(sent)),
             answered_in_time: tally.answered_at_last_sent,
             requests: tally.requests,

@@ -78,7 +78,7 @@ impl Bench<'_> {
         for &route in &routes {
             let share = length / u32::try_from(routes.len()).unwrap_or(1);
             let load = Load::Closed { connections };
-            self.drive(Cell { arm: 0, route }, load, Stop::After(share))?;
+            self.work(Cell { arm: 0, route }, load, Stop::After(share))?;
         }
         Ok(())
     }

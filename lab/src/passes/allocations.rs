@@ -24,7 +24,7 @@ pub(super) fn run(
     let mut arms: Vec<usize> = pass.cells.iter().map(|cell| cell.arm).collect();
     arms.sort_unstable();
     arms.dedup();
-    for arm in arms {
+    for arm in arms.into_iter().filter(|&arm| bench.takes_part(arm)).collect::<Vec<_>>() {
         bench.check_cancel()?;
         let title = bench.arm_title(arm);
         progress.now(&title);
@@ -37,7 +37,9 @@ pub(super) fn run(
         });
         let Some(counted) = troubles.note(&title, started)? else { break };
         let plain = bench.exchange_arm(arm, counted)?;
+        bench.losses.stand_in = Some(arm);
         let done = one_arm(bench, pass, arm, &counter, log, troubles, progress);
+        bench.losses.stand_in = None;
         if let Some(plain) = plain {
             drop(bench.exchange_arm(arm, plain)?);
         }
@@ -60,6 +62,10 @@ fn one_arm(
     for &cell in pass.cells.iter().filter(|cell| cell.arm == arm) {
         if !one_cell(bench, pass, cell, counter, log, troubles, progress)? {
             return Ok(false);
+        }
+        if !bench.is_alive(arm) {
+            // Its counts went with it.
+            break;
         }
     }
     Ok(true)
@@ -102,7 +108,10 @@ fn one_cell(
                 captures: [("allocations".to_owned(), attached.folder.clone())].into(),
                 statements: false,
             };
-            bench.lap(plan, &mut [&mut attached.session], log)?;
+            let driven = bench.lap(plan, &mut [&mut attached.session], log)?;
+            if let Some((_, error)) = driven.failed.into_iter().next() {
+                return Err(error.into());
+            }
             progress.step();
         }
         Ok(())

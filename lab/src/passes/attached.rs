@@ -60,7 +60,7 @@ pub(super) struct Troubles {
 }
 
 impl Troubles {
-    /// Notes a probe's failure and goes on; hands back whatever is worse.
+    /// Notes a probe's failure or a lost lap and goes on; hands back whatever is worse.
     pub(super) fn note<T>(
         &mut self,
         place: &str,
@@ -70,6 +70,10 @@ impl Troubles {
             Ok(value) => Ok(Some(value)),
             Err(Failure::Probe(error)) => {
                 self.add(place, &error);
+                Ok(None)
+            }
+            Err(lost @ Failure::Lost(_)) => {
+                self.list.push(format!("{} ({place})", lost.line()));
                 Ok(None)
             }
             Err(worse) => Err(worse),

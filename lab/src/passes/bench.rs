@@ -13,10 +13,11 @@ use assay_captures::run_dir;
 use super::collector::{self, Trace};
 use super::failure::{Failure, unwritten};
 use super::log::LapLog;
+use super::losses::Losses;
 use crate::experiment::plan::{Cell, PlannedPass};
 use crate::load::errors::LoadError;
 use crate::load::{Cancel, Driver, Ending, LapFigures, LapOrder, Requests, Stillness, Stop};
-use crate::probe::{ProbeSession, ProbeTarget};
+use crate::probe::{ProbeError, ProbeSession, ProbeTarget};
 use crate::run::Laboratory;
 use crate::subject::RunningSubject;
 use crate::ui::Progress;
@@ -35,6 +36,7 @@ pub(super) struct Bench<'a> {
     pub(super) arms: BTreeMap<usize, RunningSubject>,
     pub(super) requests: BTreeMap<usize, Arc<Requests>>,
     pub(super) warmed: BTreeSet<(usize, usize)>,
+    pub(super) losses: Losses,
 }
 
 /// One lap to be driven and recorded.
@@ -54,6 +56,19 @@ pub(super) struct LapPlan {
     /// Whether the statements that Postgres counted are read before and after.
     pub statements: bool,
 }
+
+/// A lap that was driven.
+pub(super) struct Driven {
+    /// As it was recorded.
+    pub lap: Lap,
+    /// The slots of a serial lap.
+    pub slots: Vec<Slot>,
+    /// The probes that did not read their counters, by their place among those that should.
+    pub failed: Vec<(usize, ProbeError)>,
+}
+
+/// What became of a load: its figures, and why they do not count.
+type Outcome = (LapFigures, Option<Failure>);
 
 impl<'a> Bench<'a> {
     /// Puts `running` in the place of an arm, and gives back what was there, without connections.
@@ -77,7 +92,7 @@ impl<'a> Bench<'a> {
             self.driver.close(before.address)?;
             before.stop();
         }
-        let running = self.laboratory.start_subject(arm, &[])?;
+        let mut running = self.laboratory.start_subject(arm, &[])?;
         running.freeze();
         self.arms.insert(arm, running);
         Ok(())
@@ -91,17 +106,20 @@ impl<'a> Bench<'a> {
         work: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         self.check_cancel()?;
-        if let Some(arm) = self.arms.get(&cell.arm) {
+        if let Some(arm) = self.arms.get_mut(&cell.arm) {
             arm.thaw();
         }
         let done = match self.warm_up(cell, pass) {
             Ok(()) => work(self),
             Err(failure) => Err(failure),
         };
-        if let Some(arm) = self.arms.get(&cell.arm) {
+        if let Some(arm) = self.arms.get_mut(&cell.arm) {
             arm.freeze();
         }
-        done
+        match done {
+            Err(Failure::Lost(error)) => Err(self.recover(cell.arm, error)),
+            done => done,
+        }
     }
 
     /// Load that is not recorded: as long as the plan says for a cell that has had none, so that
@@ -110,17 +128,31 @@ impl<'a> Bench<'a> {
         let first = self.warmed.insert((cell.arm, cell.route));
         let length = if first { pass.warm_up.max(RESUME) } else { RESUME };
         let load = Load::Closed { connections: pass.connections };
-        self.drive(cell, load, Stop::After(length)).map(|_| ())
+        self.work(cell, load, Stop::After(length)).map(drop)
+    }
+
+    /// Load of which nothing is kept but its figures; one that does not count is an error.
+    pub(super) fn work(
+        &mut self,
+        cell: Cell,
+        load: Load,
+        stop: Stop,
+    ) -> Result<LapFigures, Failure> {
+        match self.drive(cell, load, stop)? {
+            (figures, None) => Ok(figures),
+            (_, Some(failure)) => Err(failure),
+        }
     }
 
     /// Drives one lap, with `probes` reading their counters right before and after, and appends
-    /// it to `log`.
+    /// it to `log`; one that does not count as well, with the reason. A probe that has failed
+    /// takes nothing from the lap itself.
     pub(super) fn lap(
         &mut self,
         mut plan: LapPlan,
         probes: &mut [&mut ProbeSession],
         log: &mut LapLog,
-    ) -> Result<(Lap, Vec<Slot>), Failure> {
+    ) -> Result<Driven, Failure> {
         self.check_cancel()?;
         let address = self.arm(plan.cell.arm)?.address;
         let connections = match plan.load {
@@ -132,12 +164,13 @@ impl<'a> Bench<'a> {
         self.explain_load(plan.cell, connected)?;
         let before = self.statements(&plan)?;
         let trace = self.begin_trace(&plan)?;
-        mark(probes)?;
+        let mut failed = Vec::new();
+        mark(probes, &mut failed);
         let driven = self.drive(plan.cell, plan.load, plan.stop);
         // Also after a failure: the counters up to it are evidence.
-        let marked = mark(probes);
-        let figures = driven?;
-        let after = self.statements(&plan)?;
+        mark(probes, &mut failed);
+        let (figures, failure) = driven?;
+        let after = if failure.is_none() { self.statements(&plan)? } else { None };
         if let Some(trace) = trace {
             let folder = self.cell_folder(log.pass(), plan.cell, "gctrace");
             let path = self.laboratory.run.path().join(&folder);
@@ -145,11 +178,13 @@ impl<'a> Bench<'a> {
             plan.captures.insert("gctrace".to_owned(), folder);
         }
         let calls = before.zip(after).map(|(before, after)| after.saturating_sub(before));
-        let (lap, slots) = self.record(plan, figures, calls, log);
+        let spoiled = failure.as_ref().map(Failure::line).or_else(|| clock_was_set(&figures));
+        if let (None, Some(reason)) = (&failure, &spoiled) {
+            self.losses.note(format!("{reason} ({})", self.cell_title(plan.cell)));
+        }
+        let (lap, slots) = self.record(plan, figures, calls, spoiled, log);
         log.append(&lap)?;
-        // A probe that failed meanwhile takes nothing from the lap itself.
-        marked?;
-        Ok((lap, slots))
+        failure.map_or(Ok(Driven { lap, slots, failed }), Err)
     }
 
     /// The collector's lines of a lap without a probe, where the arm prints them.
@@ -167,6 +202,7 @@ impl<'a> Bench<'a> {
         plan: LapPlan,
         figures: LapFigures,
         postgres_calls: Option<u64>,
+        spoiled: Option<String>,
         log: &LapLog,
     ) -> (Lap, Vec<Slot>) {
         let arm = &self.laboratory.experiment.arms[plan.cell.arm];
@@ -191,18 +227,14 @@ impl<'a> Bench<'a> {
             latency: figures.latency,
             timeline: figures.timeline,
             postgres_calls,
+            spoiled,
             generator: figures.generator,
             captures: plan.captures,
         };
         (lap, figures.slots)
     }
 
-    pub(super) fn drive(
-        &mut self,
-        cell: Cell,
-        load: Load,
-        stop: Stop,
-    ) -> Result<LapFigures, Failure> {
+    fn drive(&mut self, cell: Cell, load: Load, stop: Stop) -> Result<Outcome, Failure> {
         let subject = self.arm(cell.arm)?;
         let (address, roots) = (subject.address, subject.roots.clone());
         let services = self.laboratory.services.running().filter_map(|service| service.pid);
@@ -218,18 +250,16 @@ impl<'a> Bench<'a> {
         };
         let driven = self.driver.lap(order);
         let figures = self.explain_load(cell, driven)?;
-        match &figures.ending {
-            Ending::Cancelled => Err(Failure::Cancelled),
-            Ending::Gone(reason) => Err(self.explain_silence(cell, reason)),
+        let failure = match &figures.ending {
+            Ending::Cancelled => return Err(Failure::Cancelled),
+            Ending::Gone(reason) => Some(self.explain_silence(cell, reason)),
             Ending::Whole if figures.good == 0 => {
-                Err(self.explain_silence(cell, &nothing_good(&figures)))
+                Some(self.explain_silence(cell, &nothing_good(&figures)))
             }
-            Ending::Whole => {
-                // Also where all was answered: a service that died meanwhile took no part.
-                self.check_services(cell)?;
-                Ok(figures)
-            }
-        }
+            // Also where all was answered: who died meanwhile took no part, or left it to others.
+            Ending::Whole => self.check_services(cell).and_then(|()| self.check_arm(cell)).err(),
+        };
+        Ok((figures, failure))
     }
 
     fn explain_load<T>(&mut self, cell: Cell, outcome: Result<T, LoadError>) -> Result<T, Failure> {
@@ -247,19 +277,25 @@ impl<'a> Bench<'a> {
         if let Err(failure) = self.check_services(cell) {
             return failure;
         }
+        if let Err(failure) = self.check_arm(cell) {
+            return failure;
+        }
         let title = self.cell_title(cell);
         let arm = match self.arm(cell.arm) {
             Ok(arm) => arm,
             Err(failure) => return failure,
         };
-        if let Err(died) = arm.check() {
-            return Failure::Run(anyhow::anyhow!("{died} (route {})", self.route_name(cell)));
-        }
         let mut text = format!("{title}: the subject runs but no longer answers: {how}");
         for line in arm.tail(LAST_LINES) {
             let _never = write!(text, "\n  {line}");
         }
-        Failure::Run(anyhow::anyhow!(text))
+        Failure::Lost(anyhow::anyhow!(text))
+    }
+
+    /// An error where the cell's subject has ended.
+    fn check_arm(&mut self, cell: Cell) -> Result<(), Failure> {
+        let checked = self.arm(cell.arm)?.check();
+        checked.map_err(|died| Failure::Lost(anyhow::anyhow!("{died}")))
     }
 
     /// An error where a service that we started has died.
@@ -268,7 +304,7 @@ impl<'a> Bench<'a> {
         checked.map_err(|error| error.context(self.cell_title(cell)).into())
     }
 
-    fn statements(&self, plan: &LapPlan) -> Result<Option<u64>, Failure> {
+    fn statements(&mut self, plan: &LapPlan) -> Result<Option<u64>, Failure> {
         if !plan.statements {
             return Ok(None);
         }
@@ -297,6 +333,11 @@ impl<'a> Bench<'a> {
         let running = self.arm(arm)?;
         let (role, pids) = (Role::Subject, running.roots.clone());
         Ok(ProbeTarget { role, pids, port: running.port, path: None })
+    }
+
+    /// Whether the arm's first process has not ended.
+    pub(super) fn is_alive(&mut self, arm: usize) -> bool {
+        self.arms.get_mut(&arm).is_some_and(RunningSubject::is_alive)
     }
 
     fn arm(&mut self, arm: usize) -> Result<&mut RunningSubject, Failure> {
@@ -352,11 +393,28 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn mark(probes: &mut [&mut ProbeSession]) -> Result<(), Failure> {
-    for probe in probes {
-        probe.mark()?;
+/// Has each probe read its counters that has not failed already.
+fn mark(probes: &mut [&mut ProbeSession], failed: &mut Vec<(usize, ProbeError)>) {
+    for (place, probe) in probes.iter_mut().enumerate() {
+        if !failed.iter().any(|(known, _)| *known == place)
+            && let Err(error) = probe.mark()
+        {
+            failed.push((place, error));
+        }
     }
-    Ok(())
+}
+
+/// Why a lap does not count over which somebody has set the clock: packets and samples are found
+/// by their time.
+fn clock_was_set(figures: &LapFigures) -> Option<String> {
+    /// More than a preemption between two readings makes of it.
+    const STEP_MAX: u64 = 1_000_000;
+    let step = figures.clock_step;
+    (step.unsigned_abs() > STEP_MAX).then(|| {
+        let way = if step > 0 { "forward" } else { "back" };
+        let seconds = step.unsigned_abs() as f64 / 1e9;
+        format!("the machine's clock was set {way} by {seconds:.3} s during the lap")
+    })
 }
 
 fn nothing_good(figures: &LapFigures) -> String {

@@ -12,10 +12,27 @@ use crate::run::Interrupted;
 pub(super) enum Failure {
     /// A probe failed: its figures will be missing, the run goes on.
     Probe(ProbeError),
+    /// A lap was lost with its subject: it does not count, the run goes on where it can.
+    Lost(anyhow::Error),
     /// Nothing more can be measured.
     Run(anyhow::Error),
     /// Somebody wants to stop.
     Cancelled,
+}
+
+impl Failure {
+    /// What happened, in one line.
+    #[must_use]
+    pub(super) fn line(&self) -> String {
+        let text = match self {
+            Self::Cancelled => "cancelled".to_owned(),
+            Self::Probe(error) => error.to_string(),
+            Self::Lost(error) | Self::Run(error) => format!("{error:#}"),
+        };
+        // What a subject said last stands in the lines after the first.
+        let line = text.lines().next().unwrap_or_default();
+        line.strip_suffix("; its last lines:").unwrap_or(line).to_owned()
+    }
 }
 
 impl From<ProbeError> for Failure {

@@ -26,6 +26,10 @@ pub(super) fn run(
     let mut started: BTreeMap<usize, u32> = BTreeMap::new();
     let mut done = Ok(());
     for (round, cell) in laps(pass) {
+        if !bench.takes_part(cell.arm) {
+            progress.step();
+            continue;
+        }
         bench.now(progress, cell);
         if pass.restart && started.insert(cell.arm, round).is_some_and(|last| last != round) {
             usage.close(bench, cell.arm, troubles);
@@ -66,8 +70,16 @@ fn one_lap(
     };
     let mut marked: Vec<_> = attached.into_iter().map(|usage| &mut usage.session).collect();
     let driven = bench.with_arm(cell, pass, |bench| bench.lap(plan, &mut marked, log));
-    if troubles.note(&bench.cell_title(cell), driven)?.is_none() {
-        usage.give_up(cell.arm);
+    let title = bench.cell_title(cell);
+    match troubles.note(&title, driven)? {
+        // It watches a subject that is no more.
+        None => usage.give_up(cell.arm),
+        Some(driven) => {
+            for (_, error) in driven.failed {
+                troubles.add(&title, &error);
+                usage.give_up(cell.arm);
+            }
+        }
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ pub fn follow(laboratory: &mut Laboratory, onlooker: &mut impl Onlooker) -> Resu
     match seconds(laboratory, onlooker) {
         Ok(()) | Err(Failure::Cancelled) => Ok(()),
         Err(Failure::Probe(error)) => Err(Ended::Failed(error.into())),
-        Err(Failure::Run(error)) => Err(Ended::Failed(error)),
+        Err(Failure::Run(error) | Failure::Lost(error)) => Err(Ended::Failed(error)),
     }
 }
 
@@ -53,7 +53,7 @@ fn seconds(laboratory: &mut Laboratory, onlooker: &mut impl Onlooker) -> Result<
             Some(&route) => {
                 let connections = bench.laboratory.experiment.load.connections;
                 let (cell, load) = (Cell { arm: 0, route }, Load::Closed { connections });
-                Some(bench.drive(cell, load, Stop::After(SECOND))?.good)
+                Some(bench.work(cell, load, Stop::After(SECOND))?.good)
             }
             None => {
                 wait(&bench, onlooker, begun + SECOND)?;

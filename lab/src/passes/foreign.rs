@@ -138,6 +138,7 @@ fn lap(
         postgres_calls: None,
         generator: None,
         timeline: Vec::new(),
+        spoiled: None,
         captures,
     }
 }

@@ -16,6 +16,7 @@ use super::log::LapLog;
 use super::usage::UsageProbes;
 use crate::experiment::PassKind;
 use crate::experiment::plan::{Cell, PlannedPass};
+use crate::probe::ProbeError;
 use crate::ui::Progress;
 
 /// Sampling rates out of step with every kernel's tick.
@@ -37,10 +38,20 @@ pub(super) fn run(
         },
         _ => None,
     };
+    let deaths = deaths(bench, pass);
     let mut done = Ok(());
     for &cell in &pass.cells {
+        if !bench.takes_part(cell.arm) {
+            continue;
+        }
         bench.now(progress, cell);
         let whole = whole.as_mut();
+        if whole.is_some() && deaths.get(&cell.arm) != Some(&bench.deaths(cell.arm)) {
+            let reason = "it was told of a subject that has ended".to_owned();
+            let error = ProbeError { probe: pass.kind.word().to_owned(), reason, at_start: false };
+            troubles.add(&bench.cell_title(cell), &error);
+            continue;
+        }
         match one_cell(bench, pass, cell, whole, &mut usage, log, troubles, progress) {
             Ok(true) => {}
             Ok(false) => break,
@@ -55,6 +66,11 @@ pub(super) fn run(
         troubles.add("closing", &error);
     }
     done
+}
+
+/// How often each arm of a pass has died so far.
+fn deaths(bench: &Bench<'_>, pass: &PlannedPass) -> BTreeMap<usize, u32> {
+    pass.cells.iter().map(|cell| (cell.arm, bench.deaths(cell.arm))).collect()
 }
 
 /// One capture of all cells, for a probe that takes long to close: arms are told apart by process,
@@ -110,17 +126,19 @@ fn one_cell(
     let title = bench.cell_title(cell);
     // The probe that reads clocks cannot be switched and be the meter as well: its own readings at
     // marks, which are taken whether it is on or off, are the meter then.
-    let usage_of_arm = if pass.kind.switched().contains(&"usage") {
-        None
-    } else {
-        usage.of(bench, log.pass(), cell.arm, troubles)?
-    };
+    if !pass.kind.switched().contains(&"usage") {
+        usage.of(bench, log.pass(), cell.arm, troubles)?;
+    }
     if let Some(whole) = whole {
         let whole = std::slice::from_mut(whole);
         let driven = bench.with_arm(cell, pass, |bench| {
-            laps(bench, pass, cell, whole, usage_of_arm, log, progress)
+            laps(bench, pass, cell, whole, usage, log, troubles, progress)
         });
-        return Ok(troubles.note(&title, driven)?.is_some());
+        let ended = matches!(driven, Err(Failure::Probe(_)));
+        if troubles.note(&title, driven)?.is_none() && !ended {
+            usage.give_up(cell.arm);
+        }
+        return Ok(!ended);
     }
     let mut attached = Vec::new();
     let mut refused = None;
@@ -138,9 +156,13 @@ fn one_cell(
     let driven = match refused {
         Some(_) => Ok(()),
         None => bench.with_arm(cell, pass, |bench| {
-            laps(bench, pass, cell, &mut attached, usage_of_arm, log, progress)
+            laps(bench, pass, cell, &mut attached, usage, log, troubles, progress)
         }),
     };
+    if matches!(driven, Err(Failure::Lost(_))) {
+        // It watches a subject that is no more.
+        usage.give_up(cell.arm);
+    }
     let driven = troubles.note(&title, driven)?;
     // They are closed while their arm stands still, and whatever happened.
     for probe in attached {
@@ -152,19 +174,22 @@ fn one_cell(
     Ok(refused.unwrap_or(true))
 }
 
+#[expect(clippy::too_many_arguments, reason = "what a pass hands to each of its cells")]
 fn laps(
     bench: &mut Bench<'_>,
     pass: &PlannedPass,
     cell: Cell,
     attached: &mut [Attached],
-    mut usage: Option<&mut Attached>,
+    usage: &mut UsageProbes,
     log: &mut LapLog,
+    troubles: &mut Troubles,
     progress: &Progress,
 ) -> Result<(), Failure> {
     for (round, recording) in balance::off_on(pass.rounds) {
         switch(attached, recording)?;
         let mut captures = BTreeMap::new();
-        if let Some(usage) = &usage {
+        let beside = usage.running(cell.arm);
+        if let Some(usage) = &beside {
             captures.insert("usage".to_owned(), usage.folder.clone());
         }
         for probe in attached.iter().filter(|probe| recording || probe.probe == "usage") {
@@ -179,10 +204,18 @@ fn laps(
             captures,
             statements: recording && pass.kind.switched().contains(&"wire"),
         };
-        let usage = usage.as_deref_mut().map(|usage| &mut usage.session);
+        let own = attached.len();
+        let beside = beside.map(|usage| &mut usage.session);
         let mut marked: Vec<_> =
-            attached.iter_mut().map(|probe| &mut probe.session).chain(usage).collect();
-        bench.lap(plan, &mut marked, log)?;
+            attached.iter_mut().map(|probe| &mut probe.session).chain(beside).collect();
+        for (place, error) in bench.lap(plan, &mut marked, log)?.failed {
+            if place < own {
+                return Err(error.into());
+            }
+            // The pass's own probes go on without the clocks.
+            troubles.add(&bench.cell_title(cell), &error);
+            usage.give_up(cell.arm);
+        }
         progress.step();
     }
     switch(attached, false)

@@ -2,7 +2,8 @@
 //!
 //! One subject under test runs at a time: all arms are started once and stopped where they are
 //! (SIGSTOP), and only the one under load goes on. A probe that fails costs its own figures; a
-//! subject or a service that dies ends the run, and what was recorded until then is kept.
+//! subject that dies costs its lap and is started anew, or left out when it dies again and again;
+//! a service that dies ends the run, and what was recorded until then is kept.
 
 mod acquaint;
 mod allocations;
@@ -17,6 +18,7 @@ mod follow;
 mod foreign;
 mod loaded;
 mod log;
+mod losses;
 mod serial;
 mod set_up;
 mod usage;
@@ -44,18 +46,19 @@ pub enum Ended {
     Failed(anyhow::Error),
 }
 
-/// Runs every pass of the plan, and records in `run.json` what became of each.
-pub fn run(laboratory: &mut Laboratory) -> Result<(), Ended> {
+/// Runs every pass of the plan, and records in `run.json` what became of each. Returns what was
+/// lost on the way, in one line, where anything was.
+pub fn run(laboratory: &mut Laboratory) -> Result<Option<String>, Ended> {
     let estimate = estimate::of_plan(&laboratory.plan);
     laboratory.ui.say(&format!("measuring will take {}", estimate::in_words(estimate)));
     let passes = laboratory.plan.passes.clone();
     let mut rest = passes.iter();
     let done = all_passes(laboratory, &mut rest);
     let ended = match done {
-        Ok(()) => return Ok(()),
+        Ok(lost) => return Ok(lost),
         Err(Failure::Cancelled) => Ended::Cancelled,
         Err(Failure::Probe(error)) => Ended::Failed(error.into()),
-        Err(Failure::Run(error)) => Ended::Failed(error),
+        Err(Failure::Run(error) | Failure::Lost(error)) => Ended::Failed(error),
     };
     let reason = "not begun: the run ended before it";
     for pass in rest {
@@ -71,7 +74,7 @@ pub fn run(laboratory: &mut Laboratory) -> Result<(), Ended> {
 fn all_passes(
     laboratory: &mut Laboratory,
     passes: &mut std::slice::Iter<'_, PlannedPass>,
-) -> Result<(), Failure> {
+) -> Result<Option<String>, Failure> {
     let mut bench = Bench::set_up(laboratory)?;
     for pass in passes {
         one_pass(&mut bench, pass, pass.kind.word())?;
@@ -80,7 +83,7 @@ fn all_passes(
             one_pass(&mut bench, pass, serial::UNDER_STRACE)?;
         }
     }
-    Ok(())
+    Ok(bench.losses.reason())
 }
 
 /// Runs one pass and records what became of it, also when it ends the run.
@@ -104,15 +107,9 @@ fn one_pass(bench: &mut Bench<'_>, pass: &PlannedPass, name: &str) -> Result<(),
         | PassKind::Together => loaded::run(bench, pass, laps, found, &progress),
     };
     let mut record = troubles.record(name, log.next_order());
-    let ended = match &done {
-        Ok(()) => None,
-        Err(Failure::Cancelled) => Some("cancelled".to_owned()),
-        Err(Failure::Probe(error)) => Some(error.to_string()),
-        Err(Failure::Run(error)) => Some(first_line(&format!("{error:#}"))),
-    };
-    if let Some(reason) = ended {
+    if let Err(failure) = &done {
         record.status = Status::Incomplete;
-        record.reason = Some(reason);
+        record.reason = Some(failure.line());
     }
     let outcome = match &record.reason {
         None => format!("{} laps", log.next_order()),
@@ -122,8 +119,4 @@ fn one_pass(bench: &mut Bench<'_>, pass: &PlannedPass, name: &str) -> Result<(),
     bench.laboratory.run.record.passes.push(record);
     bench.laboratory.run.save().map_err(Failure::Run)?;
     done
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
 }

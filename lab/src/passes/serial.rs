@@ -8,7 +8,7 @@ use assay_captures::run_dir;
 use assay_captures::units::Nanos;
 
 use super::attached::{Attached, Attachment, Troubles};
-use super::bench::{Bench, LapPlan};
+use super::bench::{Bench, Driven, LapPlan};
 use super::failure::Failure;
 use super::log::{LapLog, write_slots};
 use crate::experiment::plan::{Cell, PlannedPass};
@@ -99,6 +99,10 @@ fn each_cell(
     // A probe that cannot start would fail the same way everywhere: it is asked once.
     let mut hopeless: Vec<&str> = Vec::new();
     for &cell in &pass.cells {
+        if !bench.takes_part(cell.arm) {
+            progress.step();
+            continue;
+        }
         bench.now(progress, cell);
         let title = bench.cell_title(cell);
         let probes = wanted(bench, cell)?;
@@ -121,7 +125,7 @@ fn each_cell(
             let driven = if attached.is_empty() {
                 Ok(())
             } else {
-                one_lap(bench, pass, cell, requests, &mut attached, log)
+                one_lap(bench, pass, cell, requests, &mut attached, log, troubles)
             };
             // While the subject still runs: strace lets go of it only when it moves.
             for (_, probe) in attached {
@@ -144,6 +148,7 @@ fn one_lap(
     requests: u32,
     attached: &mut BTreeMap<&'static str, Attached>,
     log: &mut LapLog,
+    troubles: &mut Troubles,
 ) -> Result<(), Failure> {
     let captures =
         attached.iter().map(|(&name, probe)| (name.to_owned(), probe.folder.clone())).collect();
@@ -158,7 +163,15 @@ fn one_lap(
         statements: true,
     };
     let mut marked: Vec<_> = attached.values_mut().map(|probe| &mut probe.session).collect();
-    let (lap, slots) = bench.lap(plan, &mut marked, log)?;
+    let Driven { lap, slots, failed } = bench.lap(plan, &mut marked, log)?;
+    // What the other probes have recorded is worth the slots.
+    let names: Vec<&str> = attached.keys().copied().collect();
+    for (place, error) in failed {
+        troubles.add(&bench.cell_title(cell), &error);
+        if let Some(failed) = names.get(place).and_then(|name| attached.remove(name)) {
+            drop(failed);
+        }
+    }
     let folder = run_dir::route(&lap.pass, &lap.subject, &lap.variant, &lap.route);
     write_slots(&bench.laboratory.run.path().join(folder), &slots)
 }

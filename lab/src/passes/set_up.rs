@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::bench::Bench;
 use super::failure::Failure;
+use super::losses::Losses;
 use crate::load::gate::{Gate, GatedRoute};
 use crate::load::{Driver, Requests};
 use crate::run::Laboratory;
@@ -24,6 +25,7 @@ impl<'a> Bench<'a> {
             arms: BTreeMap::new(),
             requests: BTreeMap::new(),
             warmed: BTreeSet::new(),
+            losses: Losses::default(),
         };
         bench.start_arms()?;
         bench.compare_answers()?;
@@ -37,7 +39,7 @@ impl<'a> Bench<'a> {
         for arm in arms {
             self.check_cancel()?;
             progress.now(&self.arm_title(arm));
-            let running = self.laboratory.start_subject(arm, &[])?;
+            let mut running = self.laboratory.start_subject(arm, &[])?;
             running.freeze();
             self.arms.insert(arm, running);
             progress.step();
@@ -76,12 +78,20 @@ impl<'a> Bench<'a> {
         let (same, vary) = (pages(false), pages(true));
         let progress = self.laboratory.ui.steps("compare answers", self.arms.len() as u64);
         let mut gate = Gate::new(gated, self.laboratory.experiment.load.timeout);
-        for (&arm, running) in &self.arms {
+        let arms: Vec<(usize, String)> =
+            self.arms.keys().map(|&arm| (arm, self.arm_title(arm))).collect();
+        for (arm, title) in arms {
             self.check_cancel()?;
-            progress.now(&self.arm_title(arm));
+            progress.now(&title);
+            let Some(running) = self.arms.get_mut(&arm) else { continue };
             running.thaw();
             let admitted = gate.admit(&self.driver, &running.title, running.address);
             running.freeze();
+            // A page that cannot be fetched from a program that has ended is its end, not a page.
+            if admitted.is_err() {
+                running.check()?;
+                self.laboratory.check_services()?;
+            }
             admitted?;
             progress.step();
         }

@@ -52,7 +52,12 @@ impl UsageProbes {
         }
     }
 
-    /// Gives up the probe of an arm after it failed.
+    /// The probe of an arm, where it has one that works.
+    pub(super) fn running(&mut self, arm: usize) -> Option<&mut Attached> {
+        self.by_arm.get_mut(&arm).and_then(Option::as_mut)
+    }
+
+    /// Gives up the probe of an arm after it, or its subject, failed.
     pub(super) fn give_up(&mut self, arm: usize) {
         self.by_arm.insert(arm, None);
     }

@@ -6,12 +6,18 @@ pub mod redis;
 mod round_trip;
 
 use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
 
 use assay_captures::ids::{Pid, Port, Role};
 use assay_captures::run_record;
 
 pub use postgres::Postgres;
 pub use redis::Redis;
+
+use crate::run::Interrupted;
 
 /// The services of a run.
 #[derive(Debug, Default)]
@@ -25,6 +31,28 @@ pub struct Services {
 }
 
 impl Services {
+    /// An error, with its last words, when a private service has ended.
+    pub fn check(&mut self) -> Result<()> {
+        self.postgres.as_mut().map_or(Ok(()), Postgres::check)?;
+        self.redis.as_mut().map_or(Ok(()), Redis::check)
+    }
+
+    /// What went wrong with a service: that it has ended, where it has, and what was noticed of
+    /// that otherwise. One that was killed closes its connections a moment before it is gone.
+    pub fn explain<T>(&mut self, done: Result<T>) -> Result<T> {
+        const MOMENT: Duration = Duration::from_millis(300);
+        let Err(error) = done else { return done };
+        if error.is::<Interrupted>() {
+            return Err(error);
+        }
+        let deadline = Instant::now() + MOMENT;
+        while Instant::now() < deadline {
+            self.check()?;
+            sleep(Duration::from_millis(10));
+        }
+        Err(error)
+    }
+
     /// Who is running, for probes and the run record.
     pub fn running(&self) -> impl Iterator<Item = &RunningService> {
         let postgres = self.postgres.iter().map(|postgres| &postgres.service);

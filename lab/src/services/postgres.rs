@@ -250,9 +250,7 @@ impl Cluster {
         let output = child.context("cannot start initdb")?.wait_with_output().await?;
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr);
-            let last: Vec<&str> = text.lines().rev().take(3).collect();
-            let last: Vec<&str> = last.into_iter().rev().collect();
-            bail!("initdb failed ({}): {}", output.status, last.join(" / "));
+            bail!("initdb failed ({}): {}", output.status, why(&text));
         }
         let _kept_in_memory = std::fs::remove_file(&password_file);
         Ok(())
@@ -294,8 +292,9 @@ impl Cluster {
         let mut lines: BTreeMap<&str, String> = BTreeMap::from([
             ("autovacuum", "off".to_owned()),
             ("pg_stat_statements.track", "all".to_owned()),
-            // Its last words are shown when it dies: without the warnings of our own VACUUM.
-            ("log_min_messages", "error".to_owned()),
+            // Its last words are shown when it dies: without warnings, and without statements and
+            // values of whoever was refused something.
+            ("log_min_messages", "fatal".to_owned()),
             // In files of the cluster, so that it goes with the folder and never stays behind in
             // /dev/shm.
             ("dynamic_shared_memory_type", "mmap".to_owned()),
@@ -319,6 +318,19 @@ impl Cluster {
         let _old = std::fs::remove_file(&file);
         private_file(&file, &text, self.user.as_ref())
     }
+}
+
+/// What a Postgres program says that has failed: its errors, or else its last lines.
+fn why(text: &str) -> String {
+    let is_error = |line: &&str| {
+        ["FATAL", "PANIC", "error:", "could not"].iter().any(|word| line.contains(word))
+    };
+    let errors: Vec<&str> = text.lines().filter(is_error).take(3).collect();
+    if !errors.is_empty() {
+        return errors.join(" / ");
+    }
+    let last: Vec<&str> = text.lines().collect();
+    last[last.len().saturating_sub(3)..].join(" / ")
 }
 
 /// As postgresql.conf quotes: quotes and backslashes are doubled.
@@ -412,6 +424,14 @@ fn in_file(file: &Path, sql: &str, error: &tokio_postgres::Error) -> anyhow::Err
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_is_told_before_what_comes_after_it() {
+        let text = "FATAL:  could not write: No space left on device\nHINT:  Check it.\n\
+                    child process exited with exit code 1\ninitdb: removing contents\n";
+        assert_eq!(why(text), "FATAL:  could not write: No space left on device");
+        assert_eq!(why("a\nb\nc\nd\n"), "b / c / d");
+    }
 
     #[test]
     fn settings_are_quoted_as_postgres_reads_them() {

@@ -24,7 +24,7 @@ const FAULTS: [Fault; 4] =
     [Fault::Interrupt, Fault::KillFront, Fault::KillWorker, Fault::KillGuardian];
 
 /// Starts a run, waits until it says `stage`, and lets each fault happen in turn.
-fn survives(stage: &str, tiny: impl Fn() -> Tiny) {
+pub(crate) fn survives(stage: &str, tiny: impl Fn() -> Tiny) {
     if !services_are_installed() {
         return;
     }

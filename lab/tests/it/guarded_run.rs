@@ -29,6 +29,15 @@ pub(crate) fn services_are_installed() -> bool {
     missing.is_none()
 }
 
+/// Whether the tests of faults that take minutes are wanted; says so where they are not.
+pub(crate) fn all_faults_are_tried() -> bool {
+    let wanted = std::env::var_os("ASSAY_FAULTS").is_some();
+    if !wanted {
+        let _gone = writeln!(io::stderr(), "left out, since it takes long: `just faults` tries it");
+    }
+    wanted
+}
+
 /// The tiny experiment, copied to where a test may change it.
 pub(crate) struct Tiny {
     folder: TempDir,
@@ -37,15 +46,24 @@ pub(crate) struct Tiny {
 impl Tiny {
     /// As it ships, but for the seeding, which takes no longer than it must.
     pub(crate) fn new() -> Self {
+        let tiny = Self::copy("tiny", &["experiment.toml", "seed.sql", "subject.rs"]);
+        tiny.change("seed.sql", "pg_sleep(1)", "pg_sleep(0)");
+        tiny
+    }
+
+    /// Another one, with a subject that is told secrets.
+    pub(crate) fn secrets() -> Self {
+        Self::copy("secrets", &["experiment.toml", "seed.sql", "service.py"])
+    }
+
+    fn copy(name: &str, files: &[&str]) -> Self {
         let folder = TempDir::with_prefix("tiny-").expect("a temporary folder can be made");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/experiments/tiny");
-        for file in ["experiment.toml", "seed.sql", "subject.rs"] {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/experiments").join(name);
+        for file in files {
             fs::copy(source.join(file), folder.path().join(file)).expect("it can be copied");
         }
         fs::create_dir(folder.path().join("tmp")).expect("a folder can be made");
-        let tiny = Self { folder };
-        tiny.change("seed.sql", "pg_sleep(1)", "pg_sleep(0)");
-        tiny
+        Self { folder }
     }
 
     /// With the subject built already, once for all tests.

@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 use crate::guarded_run::{Tiny, Watched, services_are_installed};
 
 /// What `assay report` shows of a run; it must show something.
-fn shown(run: &Path) -> String {
+pub(crate) fn shown(run: &Path) -> String {
     let mut report = Command::new(env!("CARGO_BIN_EXE_assay"));
     let output = report.arg("report").arg(run).output().expect("assay starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -45,11 +45,13 @@ fn told(tiny: &Tiny, status: ExitStatus, said: &str) -> String {
     said.to_owned()
 }
 
-fn only_pass(tiny: &Tiny, pass: &str) {
+/// Has the experiment run one pass alone.
+pub(crate) fn only_pass(tiny: &Tiny, pass: &str) {
     tiny.change("experiment.toml", "[\"fair\", \"serial\", \"wire\"]", &format!("[\"{pass}\"]"));
 }
 
-fn pass_record(tiny: &Tiny, place: usize) -> serde_json::Value {
+/// What the record says of a pass.
+pub(crate) fn pass_record(tiny: &Tiny, place: usize) -> serde_json::Value {
     let text = fs::read(tiny.run().join("run.json")).expect("the record is there");
     let record: serde_json::Value = serde_json::from_slice(&text).expect("it is JSON");
     record["passes"][place].clone()
@@ -157,7 +159,18 @@ fn a_full_disk_is_told_and_what_fitted_is_kept() {
     let path = tiny.run();
     let Some(_disk) = Disk::mount(&path, "768k") else { return };
     tiny.change("experiment.toml", "\"serial\", ", "");
-    let said = fails(&tiny);
+    let mut run = Watched::start(tiny.command());
+    run.wait_for("wire …");
+    let packets = path.join("captures/wire/page.one/page/wire/capture.pcapng");
+    while !packets.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // However slow the machine is: the disk is full while the probe records.
+    let mut filler = fs::File::create(path.join("filler")).expect("there is room for a name");
+    while filler.write_all(&[0; 4096]).is_ok() {}
+    let (status, said) = run.end();
+    fs::remove_file(path.join("filler")).expect("it is ours");
+    let said = told(&tiny, status, &said);
     let line = said.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
     assert!(line.contains("No space left on device"), "{said}");
     assert!(line.ends_with("make room and run it again (what was recorded is kept)"), "{said}");
@@ -225,4 +238,76 @@ fn packets_of_a_wire_probe_that_was_killed_do_not_stay() {
     assert!(said.contains(reason), "{said}");
     let other = tiny.run().join("captures/wire/page.two/page/wire/capture.pcapng.gz");
     assert!(other.exists(), "the other arm was recorded");
+}
+
+#[test]
+fn a_full_temporary_directory_is_told_in_one_line() {
+    if !services_are_installed() {
+        return;
+    }
+    let tiny = Tiny::built();
+    let temporary = tiny.path().join("small");
+    let Some(_disk) = Disk::mount(&temporary, "24m") else { return };
+    let mut command = tiny.command();
+    command.env("TMPDIR", &temporary);
+    let (status, said) = Watched::start(command).end();
+    let said = told(&tiny, status, &said);
+    assert!(said.contains("No space left on device"), "{said}");
+    let left = fs::read_dir(&temporary).expect("it is still there").count();
+    assert_eq!(left, 0, "temporary directories");
+}
+
+#[test]
+fn a_folder_on_a_disk_that_cannot_be_written_is_one_line_with_advice() {
+    let tiny = Tiny::built();
+    let place = tiny.path().join("fixed");
+    let Some(_disk) = Disk::mount(&place, "1m,ro") else { return };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.arg("run").arg(tiny.path().join("experiment.toml"));
+    command.arg("--out").arg(place.join("run")).env("TMPDIR", tiny.path().join("tmp"));
+    let (status, said) = Watched::start(command).end();
+    assert_eq!(status.code(), Some(1), "{said}");
+    let line = said.lines().last().unwrap_or_default();
+    assert!(line.starts_with("error: cannot write "), "{said}");
+    assert!(
+        line.ends_with("(os error 30); give a folder that may be written: --out DIR"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_lap_over_which_the_clock_was_set_does_not_count() {
+    if !services_are_installed() {
+        return;
+    }
+    let tiny = Tiny::built();
+    only_pass(&tiny, "fair");
+    tiny.change("experiment.toml", "rounds = 4, lap_s = 0.4", "rounds = 2, lap_s = 4");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = source.join("../probes/tests/clock_shim/shim.rs");
+    let (library, shift) = (tiny.path().join("libshim.so"), tiny.path().join("shift"));
+    let built = Command::new("rustc")
+        .args(["--edition", "2024", "--crate-type", "cdylib", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(built.expect("rustc runs").success());
+    // Only our own processes see it: what we start begins with an environment of its own.
+    let mut command = tiny.command();
+    command.env("LD_PRELOAD", &library).env("CLOCK_SHIFT", &shift);
+    let mut run = Watched::start(command);
+    run.wait_for("fair …");
+    let laps = tiny.run().join("captures/fair/laps.jsonl");
+    while !fs::read_to_string(&laps).is_ok_and(|text| text.contains('\n')) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // In the middle of the second lap, which takes four seconds.
+    std::thread::sleep(std::time::Duration::from_millis(2000));
+    fs::write(&shift, "3600").expect("it can be written");
+    let (status, said) = run.end();
+    let said = told(&tiny, status, &said);
+    let was_set = "the machine's clock was set forward by 3600.000 s";
+    assert!(said.contains(&format!("{was_set} during the lap (page.")), "{said}");
+    let text = fs::read_to_string(&laps).expect("the laps are there");
+    assert_eq!((text.lines().count(), text.matches(was_set).count()), (4, 1), "{text}");
+    assert!(shown(&tiny.run()).contains(was_set));
 }

@@ -100,7 +100,9 @@ fn laps_line(finder: &Finder<'_>, throughput: &Wanted<'_>) -> Option<Line> {
 }
 
 fn fair_laps(finder: &Finder<'_>) -> String {
-    let of_route = |lap: &&Lap| FAIR.contains(&&*lap.pass) && lap.route == finder.route;
+    let of_route = |lap: &&Lap| {
+        FAIR.contains(&&*lap.pass) && lap.route == finder.route && lap.spoiled.is_none()
+    };
     let laps: Vec<&Lap> = finder.report.laps.iter().filter(of_route).collect();
     let rounds: BTreeSet<u32> = laps.iter().map(|lap| lap.round).collect();
     let Some(first) = laps.first() else { return String::new() };

@@ -196,6 +196,7 @@ fn lap(report: &Report, lap: &Lap) -> model::Lap {
         cpu: cpu.cloned().unwrap_or_default(),
         timeline: lap.timeline.iter().map(slice).collect(),
         postgres_calls: lap.postgres_calls,
+        spoiled: lap.spoiled.clone(),
         generator_cpu: lap.generator.map(|generator| generator.cpu.seconds()),
         generator_run_queue_wait: lap
             .generator

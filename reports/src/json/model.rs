@@ -275,6 +275,8 @@ pub struct Lap {
     pub generator_cpu: Option<f64>,
     /// Seconds in which the load driver waited for a CPU.
     pub generator_run_queue_wait: Option<f64>,
+    /// Why no figure was made of it; null where it counts.
+    pub spoiled: Option<String>,
     /// Captures that cover it: probe → folder.
     pub captures: BTreeMap<String, String>,
 }
