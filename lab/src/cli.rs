@@ -40,6 +40,9 @@ pub enum Command {
     /// Show a run
     #[command(after_help = "Example: assay report runs/2026-12-01T10-02-11-blog --route detail")]
     Report(ReportArgs),
+    /// Write a part of a run in the format of another program
+    #[command(after_help = EXPORT_HELP)]
+    Export(ExportArgs),
     /// Hold a run against a budget; exit code 3 when a limit is broken
     #[command(
         after_help = "Example: assay check runs/2026-12-01T10-02-11-blog --budget budget.toml"
@@ -193,6 +196,45 @@ pub struct ReportArgs {
     pub format: Format,
 }
 
+/// What `export` takes.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The run directory
+    pub run: PathBuf,
+    /// For which program
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// Only this variant of a subject
+    #[arg(long, value_name = "SUBJECT.VARIANT")]
+    pub arm: Option<String>,
+    /// Only this route
+    #[arg(long, value_name = "ROUTE")]
+    pub route: Option<String>,
+    /// Only the stacks of this process: subject or postgres
+    #[arg(long, value_name = "PROCESS")]
+    pub process: Option<String>,
+    /// Write to this file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// A format of another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Folded stacks, nanoseconds of CPU per request: for flame graphs
+    Folded,
+    /// speedscope, nanoseconds of CPU per request
+    Speedscope,
+    /// pprof, nanoseconds of CPU per request: for `go tool pprof`
+    Pprof,
+    /// Single requests as a trace: for Perfetto and chrome://tracing
+    ChromeTrace,
+    /// Bencher's metric format: all totals with their intervals
+    Bencher,
+    /// What github-action-benchmark reads as customSmallerIsBetter
+    GithubActionBenchmark,
+}
+
 /// A dress of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -232,6 +274,14 @@ pub struct CheckArgs {
 }
 
 /// What follows the options of `calibrate`.
+const EXPORT_HELP: &str = "\
+Examples:
+  assay export runs/2026-12-01T10-02-11-blog --format pprof --arm axum-sqlx.page --out page.pprof
+  assay export runs/2026-12-01T10-02-11-blog --format chrome-trace --route detail > trace.json
+
+Stacks below four parts in a thousand count in their callers. callgrind and DHAT files of a run are
+left as valgrind wrote them: open them as they are.";
+
 const CALIBRATE_HELP: &str = "Example: assay calibrate --markdown > CERTIFICATE.md
 
 Counts must be exact, CPU time within 3 %, context switches within 2 %, shares of CPU samples inside

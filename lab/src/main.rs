@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Calibrate(args) => commands::calibrate(&ui, args),
         Command::Analyze(args) => commands::analyze(&ui, args),
         Command::Report(args) => commands::report(&ui, args),
+        Command::Export(args) => commands::export(&ui, args),
         Command::Check(args) => commands::check(&ui, args),
         Command::Doctor(args) => commands::doctor(&ui, args),
         Command::Inspect(args) => commands::inspect(&ui, args),

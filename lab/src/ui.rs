@@ -53,6 +53,21 @@ impl Ui {
         size.map_or(100, |(terminal_size::Width(columns), _)| usize::from(columns))
     }
 
+    /// Whether results go to a terminal.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
+    /// Writes a result for another program, byte by byte.
+    pub fn bytes(&self, bytes: &[u8]) {
+        self.bars.suspend(|| {
+            let mut out = io::stdout().lock();
+            // Whoever read us may have had enough (`| head`): success.
+            let _gone = out.write_all(bytes).and_then(|()| out.flush());
+        });
+    }
+
     /// Prints a result: text that is ours, with foreign parts already escaped.
     pub fn result(&self, text: &str) {
         self.bars.suspend(|| {

@@ -11,6 +11,7 @@ pub mod certificate;
 pub mod charts;
 pub mod svg;
 
+pub mod export;
 pub mod html;
 pub mod json;
 pub mod markdown;
