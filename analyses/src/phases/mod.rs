@@ -23,7 +23,7 @@ pub const OWN: &str = "own code";
 pub const OTHER: &str = "other";
 
 /// Names at the root of a thread's stack.
-const ROOTS: [&str; 9] = [
+const ROOTS: [&str; 13] = [
     "start_thread",
     "thread_start",
     "clone",
@@ -33,6 +33,11 @@ const ROOTS: [&str; 9] = [
     "_start",
     "__libc_start_main",
     "__libc_start_call_main",
+    // Go's goroutines and threads.
+    "runtime.goexit",
+    "runtime.goexit.abi0",
+    "runtime.mstart",
+    "runtime.mstart.abi0",
 ];
 
 /// Whether the stack reaches from the leaf to the root of its thread.

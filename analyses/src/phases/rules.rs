@@ -10,12 +10,13 @@ use super::pack::{Pack, Phase};
 use super::{KERNEL, KERNEL_OTHER, OTHER, OWN};
 
 /// The packs that ship, the more particular first.
-const PACKS: [&str; 5] = [
+const PACKS: [&str; 6] = [
     include_str!("../../phases/kernel.toml"),
     include_str!("../../phases/system-calls.toml"),
     include_str!("../../phases/allocators.toml"),
     include_str!("../../phases/postgres.toml"),
     include_str!("../../phases/rust-web.toml"),
+    include_str!("../../phases/go-web.toml"),
 ];
 
 /// Why a pack cannot be used: one line, with its place.
@@ -143,6 +144,21 @@ mod tests {
         assert_eq!(exclusive(&["_int_malloc", "malloc", "sqlx_postgres::row"]), "allocator");
         assert_eq!(exclusive(&["core::ptr::drop_in_place<sqlx_core::X>", tera]), "Tera + serde");
         assert_eq!(exclusive(&["other_crate::compute::sum", "main"]), OTHER);
+    }
+
+    #[test]
+    fn gos_standard_library_belongs_to_its_caller_and_its_runtime_to_itself() {
+        let page = "main.render";
+        let walk = "text/template.(*state).walk";
+        assert_eq!(exclusive(&["reflect.Value.Field", walk, page]), "html/template");
+        assert_eq!(exclusive(&["runtime.memmove", "runtime.mallocgc", walk]), "allocator");
+        assert_eq!(
+            exclusive(&["runtime.scanobject", "runtime.gcDrain", "runtime.gcBgMarkWorker"]),
+            "Go collector"
+        );
+        let query = "github.com/jackc/pgx/v5/pgxpool.(*Pool).Query";
+        assert_eq!(exclusive(&["strconv.ParseInt", query, page]), "pgx");
+        assert_eq!(exclusive(&["bufio.(*Writer).Write", "net/http.(*response).write"]), "net/http");
     }
 
     #[test]
