@@ -276,7 +276,7 @@ pub struct CheckArgs {
 /// What follows the options of `calibrate`.
 const EXPORT_HELP: &str = "\
 Example: assay export runs/2026-12-01T10-02-11-blog --format pprof --out page.pprof
-Example: assay export runs/2026-12-01T10-02-11-blog --format chrome-trace --route detail > trace.json
+Example: assay export runs/2026-12-01T10-02-11-blog --format chrome-trace --route detail > t.json
 
 Stacks below four parts in a thousand count in their callers. callgrind and DHAT files of a run are
 left as valgrind wrote them: open them as they are.";
