@@ -1,10 +1,12 @@
 //! Postgres, Redis and HTTP from the wire: totals under load, single requests in the serial pass.
 
 use assay_analyses::compare::ArmName;
-use assay_analyses::cost::{Cost, Origin};
-use assay_analyses::costs::wire::{Integrity, Protocol, StatementCost, WireFold, WirePorts};
+use assay_analyses::cost::{Amount, Cost, Figure, Origin, Per};
+use assay_analyses::costs::wire::{
+    Integrity, Protocol, RouteCost, RouteTrips, StatementCost, WireFold, WirePorts,
+};
 use assay_analyses::findings::StatementUse;
-use assay_analyses::metric::Metric;
+use assay_analyses::metric::{Kind, Metric};
 use assay_captures::capture;
 use assay_captures::ids::Role;
 use assay_captures::lap::Load;
@@ -32,6 +34,8 @@ struct Outcome {
     integrity: Integrity,
     statements: Vec<StatementCost>,
     responses: u64,
+    /// Where others sent the requests.
+    routes: Vec<RouteCost>,
 }
 
 /// Reads the packets of a cell that has them.
@@ -56,6 +60,7 @@ pub(super) fn read(sheet: &mut Sheet, cell: &Cell<'_>) {
         .statements
         .extend(outcome.statements.iter().filter_map(|statement| used(&origin, statement)));
     sheet.costs.extend(outcome.costs);
+    sheet.costs.extend(by_path(&origin, &outcome.integrity, &outcome.routes));
     if let Some(ports) = ports_behind(&manifest.targets)
         && let Ok(behind) = loaded(sheet, &origin, &recorded, ports)
     {
@@ -82,6 +87,9 @@ fn loaded(
     ports: WirePorts,
 ) -> Result<Outcome, String> {
     let mut fold = WireFold::new(&recorded.windows(), ports);
+    if recorded.laps.iter().any(|lap| lap.load == Load::Foreign) {
+        fold = fold.by_route();
+    }
     capture::packets_of(&sheet.folder(&recorded.folder), &mut fold)
         .map_err(|error| lost(&error))?;
     let outcome = fold.finish(origin);
@@ -90,7 +98,36 @@ fn loaded(
         integrity: outcome.integrity,
         statements: outcome.statements,
         responses: outcome.responses_on_wire,
+        routes: outcome.routes,
     })
+}
+
+/// Trips of each route that others asked for, where the mixture tells them apart; nothing where
+/// there is one route alone, whose trips are the totals.
+fn by_path(origin: &Origin, integrity: &Integrity, routes: &[RouteCost]) -> Vec<Cost> {
+    /// Standard errors on each side of an estimate: 95 % of a normal distribution.
+    const WIDTH: f64 = 1.96;
+    if routes.len() < 2 || integrity.against(Protocol::Postgres).is_some() {
+        return Vec::new();
+    }
+    let cost = |route: &RouteCost| {
+        let (amount, doubt) = match route.trips {
+            RouteTrips::Counted(trips) => {
+                (Amount::Measured(Figure::exact(trips, route.responses)), None)
+            }
+            RouteTrips::Estimated(found) => {
+                let (value, half) = (found.value.max(0.0), WIDTH * found.standard_error);
+                let (low, high) = ((value - half).max(0.0), value + half);
+                let figure = Figure { value, low, high, samples: route.responses };
+                (Amount::Measured(figure), Some("out of the mixture, by slices of 50 ms"))
+            }
+            RouteTrips::NotMeasured(reason) => (Amount::NotMeasured(reason.to_owned()), None),
+        };
+        let cost = origin.cost(Metric::PostgresFlights, Per::Request, amount);
+        let cost = cost.of_kind(Kind::Noisy).with("path", &*route.route);
+        doubt.into_iter().fold(cost, Cost::doubted)
+    };
+    routes.iter().map(cost).collect()
 }
 
 fn serial(
@@ -124,6 +161,7 @@ fn serial(
         integrity: outcome.integrity,
         statements: outcome.statements,
         responses: outcome.responses_on_wire,
+        routes: Vec::new(),
     })
 }
 

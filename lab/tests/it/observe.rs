@@ -240,6 +240,43 @@ fn what_others_send_is_watched_and_divided_by_the_responses_on_the_wire() {
 }
 
 #[test]
+fn what_others_mix_is_told_apart_by_route() {
+    if cannot_be_run() {
+        return;
+    }
+    let site = Site::open("tests/experiments/clients/experiment.toml");
+    let running = site.start("default");
+    let (address, stop) = (running.address, Arc::new(AtomicBool::new(false)));
+    let others = thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || {
+            let mut stream = TcpStream::connect(address).expect("the service listens");
+            let mut answer = [0; 4096];
+            // Bursts, so that slices of time hold different mixtures.
+            for path in ["/flush", "/plain"].into_iter().cycle() {
+                for _ in 0..20 {
+                    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n");
+                    stream.write_all(request.as_bytes()).expect("it reads");
+                    assert!(stream.read(&mut answer).expect("it answers") > 0);
+                    thread::sleep(Duration::from_millis(3));
+                }
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        }
+    });
+    let port = address.port().to_string();
+    let results = site.observe(&["--port", &port, "--foreign-load", "--duration", "4"]);
+    stop.store(true, Ordering::Relaxed);
+    others.join().expect("each answer was good");
+    for (path, trips) in [("GET /flush", 2.0), ("GET /plain", 1.0)] {
+        let found = results.amount("foreign", "postgres.flights", &[("path", path)]);
+        assert!((found - trips).abs() < 0.2, "{path}: {found}");
+    }
+}
+
+#[test]
 fn all_workers_of_a_preforked_service_are_observed() {
     if cannot_be_run() {
         return;

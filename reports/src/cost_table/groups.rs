@@ -152,6 +152,19 @@ fn postgres(finder: &Finder<'_>, notes: &mut Notes) -> Group {
         let loaded = Wanted::new("the same under load", PostgresFlights, "trips", UNDER_LOAD);
         lines.extend(finder.line(&loaded, notes));
     }
+    // What others asked for, where the mixture tells its routes apart.
+    let mut paths: Vec<&str> = Vec::new();
+    for cost in finder.costs(PostgresFlights) {
+        if let Some(path) = cost.labels.get("path")
+            && !paths.contains(&path.as_str())
+        {
+            paths.push(path);
+        }
+    }
+    for path in paths.into_iter().take(PATHS) {
+        let wanted = Wanted { name: path.to_owned(), passes: &["foreign"], ..total.clone() };
+        lines.extend(finder.line(&wanted.part().with("path", path), notes));
+    }
     // Where a pooler stands between, the rows above are the service's own trips.
     for (name, metric, count) in [
         ("pooler to Postgres", PostgresFlights, "trips"),
@@ -175,6 +188,9 @@ fn postgres(finder: &Finder<'_>, notes: &mut Notes) -> Group {
     let how = from_packets(finder, &total);
     Group { title: "Postgres, per request", how, lines, remarks: Vec::new() }
 }
+
+/// Routes of others' requests that get a line.
+const PATHS: usize = 8;
 
 fn all_zero(line: &Line) -> bool {
     line.entries.iter().all(|entry| entry.value == "0")

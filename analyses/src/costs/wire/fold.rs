@@ -133,9 +133,14 @@ impl WireFold {
     #[must_use]
     pub fn rolling(ports: WirePorts) -> Self {
         let span = Span { start: Moment(0), end: Moment(u64::MAX) };
-        let mut fold = Self::new(&[Window { span, requests: 0 }], ports);
-        fold.conversations.books.routes = Some(Routes::default());
-        fold
+        Self::new(&[Window { span, requests: 0 }], ports).by_route()
+    }
+
+    /// Tells routes apart as well, by what was asked for in the last half minute.
+    #[must_use]
+    pub fn by_route(mut self) -> Self {
+        self.conversations.books.routes = Some(Routes::default());
+        self
     }
 
     /// What was counted since the last time.

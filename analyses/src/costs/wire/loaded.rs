@@ -4,6 +4,7 @@ use super::counts::{Count, Counts};
 use super::details::Details;
 use super::fold::Parts;
 use super::integrity::{Integrity, Protocol};
+use super::routes::{RouteCost, Routes};
 use super::statements::StatementCost;
 use crate::cost::{Amount, Cost, Figure, Origin, Per};
 use crate::metric::Metric;
@@ -28,6 +29,8 @@ pub struct WireOutcome {
     pub details: Details,
     /// Each window by itself.
     pub windows: Vec<Counts>,
+    /// Each route by itself, where routes are told apart.
+    pub routes: Vec<RouteCost>,
     /// Everything inside the windows.
     pub totals: Counts,
     /// Everything outside of them.
@@ -103,6 +106,7 @@ pub(super) fn loaded(
         details: parts.books.details.clone(),
         nobody: *ledger.nobody(),
         windows: ledger.windows().to_vec(),
+        routes: parts.books.routes.as_ref().map(Routes::costs).unwrap_or_default(),
         totals,
         integrity,
     }

@@ -95,9 +95,16 @@ impl Routes {
         self.pending.remove(&connection);
     }
 
-    /// The routes that were asked for in the slices that are kept, the most frequent first.
+    /// The routes that were asked for in the slices that are kept, the most frequent first, with
+    /// the responses since the last time.
     pub(super) fn take(&mut self) -> Vec<RouteCost> {
-        let fresh = std::mem::replace(&mut self.fresh, vec![0; self.names.len()]);
+        let costs = self.costs();
+        self.fresh.fill(0);
+        costs
+    }
+
+    /// The same, and the count goes on.
+    pub(super) fn costs(&self) -> Vec<RouteCost> {
         let total = |route: usize| -> u64 {
             self.slices.iter().map(|slice| u64::from(slice.responses[route])).sum()
         };
@@ -105,7 +112,7 @@ impl Routes {
         let trips = self.trips(&seen);
         let cost = |(&route, trips): (&usize, RouteTrips)| RouteCost {
             route: self.names[route].clone(),
-            responses: fresh[route],
+            responses: self.fresh[route],
             trips,
         };
         let mut costs: Vec<RouteCost> = seen.iter().zip(trips).map(cost).collect();
