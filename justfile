@@ -37,6 +37,11 @@ soak minutes="30":
     ASSAY_SOAK_MINUTES={{ minutes }} cargo test --release --locked -p assay --test soak -- \
         --nocapture --test-threads=1
 
+# `assay observe` on small services in five languages: writes lab/SERVICES.md, or shows those named
+services *names:
+    cargo build --release --locked -p assay -p assay-probes -p assay-allocation-counter
+    python3 lab/tests/services/services.py {{ names }}
+
 # Refuse broken documentation
 docs:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet

@@ -6,6 +6,8 @@ use super::home::home;
 
 /// What stands for the file of an inlined function: it is in the file of whoever inlined it.
 const INLINED: &str = "inlined";
+/// Programs that run the code of others: what is their own is not the service's.
+const RUNTIMES: [&str; 8] = ["node", "nodejs", "deno", "bun", "java", "ruby", "php", "beam_smp"];
 /// The package of a Go program's own functions, whose symbols begin with it.
 const GO: &str = "main.";
 
@@ -23,7 +25,10 @@ pub(super) fn is_own(frames: &[Frame<'_>]) -> bool {
     let program = crate_name(holder(frames));
     let root = home(frame.symbol).split("::").next().unwrap_or_default();
     // A C program may well have a function of its own name, which says nothing.
-    !program.is_empty() && root == program && frame.symbol.contains("::")
+    !RUNTIMES.contains(&program.as_str())
+        && !program.is_empty()
+        && root == program
+        && frame.symbol.contains("::")
 }
 
 /// The file that holds the code of the first frame; empty where nothing says.
@@ -62,6 +67,7 @@ mod tests {
         assert!(!own(&[("axum_sqlx::page", "/usr/lib/other.so")]));
         assert!(!own(&[("tool", "/usr/bin/tool")]));
         assert!(!own(&[("f", "")]) && !own(&[]));
+        assert!(!own(&[("node::StreamBase::Write", "/usr/bin/node")]), "not the service's");
     }
 
     #[test]
