@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import time
 
 import inputs
@@ -122,7 +123,7 @@ class Row:
         system = assay.cpu - assay.user
         self.where = (
             f"{name}: {assay.user:.2f} s of its own and {system:.2f} s in the kernel, which reads "
-            f"the file; cat takes {cat.cpu:.2f} s; wall {assay.wall:.2f} s. {note}"
+            f"the file; cat takes {cat.cpu:.2f} s; wall {assay.wall:.2f} s. {note}".rstrip()
         )
 
 
@@ -272,7 +273,7 @@ def record(rows):
         *[row.text for row in rows],
         "```",
         "",
-        *[f"- {row.where}" for row in rows],
+        *[textwrap.fill(f"- {row.where}", 100, subsequent_indent="  ") for row in rows],
         "",
     ])
     (ROOT / "captures/SPEED.md").write_text(text)
