@@ -154,7 +154,7 @@ mod tests {
     fn wrong_targets_say_what_is_right() {
         for (target, said) in [
             ("subject", "expected ROLE:pid=N"),
-            ("sugar:pid=1", "unknown role `sugar`: use subject, postgres, redis or load"),
+            ("sugar:pid=1", "unknown role `sugar`: use subject, postgres, pooler, redis or load"),
             ("subject:pid=0", "`0` is not a number from 1 to 2147483647"),
             ("subject:port=65536", "`65536` is not a number from 1 to 65535"),
             ("subject:port=1,port=2", "one port a target"),
